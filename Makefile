@@ -58,7 +58,7 @@ $(OBJS): Makefile
 
 # ---- the agent: no server headers, its own objects of the shared code ----
 
-agent_shared = $(wildcard $(addprefix pg_ext/common/,watermark.c buffer.c spec.c wire.c))
+agent_shared = $(wildcard $(addprefix pg_ext/common/,watermark.c buffer.c spec*.c wire*.c))
 agent_sources = $(sort $(wildcard agent/*.c)) $(agent_shared)
 agent_objects = $(agent_sources:%.c=build/agent/%.o)
 agent_pkgs = libpq sqlite3
