@@ -119,6 +119,7 @@ extern void sluice_schema_encode(SluiceBuffer *out, const SluiceSchema *schema);
  * Decode from data[0..size).  On success *used is what was read; on damage or
  * an unknown version they return false and leave *table alone.
  */
+/* (what was taken from the allocator until then stays with it: use an arena) */
 extern bool sluice_table_decode(const void *data, size_t size, size_t *used,
 								const SluiceAllocator *allocator, SluiceTable *table);
 extern bool sluice_schema_decode(const void *data, size_t size, size_t *used,
