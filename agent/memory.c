@@ -29,7 +29,7 @@ typedef struct Piece
 	_Alignas(ALIGNMENT) size_t size;
 } Piece;
 
-static void
+__attribute__((noreturn)) static void
 no_memory(size_t size)
 {
 	fprintf(stderr, "sluice-agent: out of memory (%zu bytes wanted)\n", size);
@@ -101,7 +101,11 @@ arena_grow(void *context, void *old, size_t size)
 	{
 		before = (Piece *) ((char *) old - sizeof(Piece));
 		if (aligned(before->size) >= size)
+		{
+			if (before->size < size)
+				before->size = size;
 			return old;
+		}
 	}
 	piece = take_piece(arena, size);
 	if (old != NULL)
