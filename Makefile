@@ -60,8 +60,10 @@ $(OBJS): Makefile
 
 agent_shared = $(wildcard $(addprefix pg_ext/common/,watermark.c buffer.c spec*.c wire*.c))
 agent_sources = $(sort $(wildcard agent/*.c)) $(agent_shared)
-agent_objects = $(agent_sources:%.c=build/agent/%.o)
+B = build
+agent_objects = $(agent_sources:%.c=$(B)/agent/%.o)
 agent_pkgs = libpq sqlite3
+AGENT = sluice-agent
 AGENT_CC ?= $(CC)
 AGENT_OPT ?= -O2 -g -D_FORTIFY_SOURCE=2 -fstack-protector-strong
 AGENT_CFLAGS = -std=gnu11 -D_GNU_SOURCE $(AGENT_OPT) $(warnings) -pthread \
@@ -69,27 +71,54 @@ AGENT_CFLAGS = -std=gnu11 -D_GNU_SOURCE $(AGENT_OPT) $(warnings) -pthread \
 AGENT_LIBS = $(shell pkg-config --libs $(agent_pkgs)) -pthread -lm
 AGENT_BINDIR ?= /usr/local/bin
 
-.PHONY: agent-if-present install-agent stage
-agent-if-present: $(if $(wildcard agent/main.c),sluice-agent)
+.PHONY: agent-if-present install-agent
+agent-if-present: $(if $(wildcard agent/main.c),$(AGENT))
 
-sluice-agent: $(agent_objects)
-	$(AGENT_CC) $(AGENT_OPT) $^ $(LDFLAGS_AGENT) $(AGENT_LIBS) -o $@
+$(AGENT): $(agent_objects)
+	$(AGENT_CC) $(AGENT_OPT) $^ $(AGENT_LIBS) -o $@
 
-build/agent/%.o: %.c Makefile
+$(B)/agent/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(AGENT_CC) $(AGENT_CFLAGS) -MMD -MP -c $< -o $@
 
 -include $(agent_objects:.o=.d)
 
 install: $(if $(wildcard agent/main.c),install-agent)
-install-agent: sluice-agent
+install-agent: $(AGENT)
 	install -d '$(DESTDIR)$(AGENT_BINDIR)'
-	install -m 755 sluice-agent '$(DESTDIR)$(AGENT_BINDIR)'
+	install -m 755 $(AGENT) '$(DESTDIR)$(AGENT_BINDIR)'
+
+# ---- unit tests: each tests/unit/test_*.c is a CUnit program of its own,
+# linked with what it uses of the agent and the shared code ----
+
+units = $(patsubst tests/unit/%.c,$(B)/unit/%,$(sort $(wildcard tests/unit/test_*.c)))
+
+.PHONY: units unit asan-unit
+units: $(units)
+
+$(B)/unit/libsluice.a: $(filter-out %/main.o,$(agent_objects))
+	@mkdir -p $(@D)
+	@rm -f $@
+	ar rcs $@ $^
+
+$(B)/unit/%: tests/unit/%.c $(B)/unit/libsluice.a Makefile
+	@mkdir -p $(@D)
+	$(AGENT_CC) $(AGENT_CFLAGS) -Itests/unit -MMD -MP $< $(B)/unit/libsluice.a $(AGENT_LIBS) -lcunit -o $@
+
+-include $(units:=.d)
+
+unit: units
+	tests/lib/unit $(units)
+
+sanitize = -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+asan-unit:
+	$(MAKE) --no-print-directory unit B=build/asan AGENT_OPT='$(sanitize)'
 
 # ---- a private copy of the server's installation, with the extension ----
 
 STAGE ?= $(CURDIR)/build/stage
 
+.PHONY: stage
 stage: all
 	tests/lib/stage '$(PG_CONFIG)' '$(STAGE)'
 	$(MAKE) --no-print-directory -s install DESTDIR='$(STAGE)'
