@@ -22,6 +22,9 @@ typedef struct SluiceValueEncoder SluiceValueEncoder;
 /* The storage a type's column has in the replica; domains are their base type. */
 extern SluiceStorage sluice_value_storage(Oid type, const SluiceEncodeOptions *options);
 
+/* The same for what is not a domain, without a look at any catalog. */
+extern SluiceStorage sluice_value_storage_of_base(Oid type, const SluiceEncodeOptions *options);
+
 /* Looks the type up once; lives in the current memory context. */
 extern SluiceValueEncoder *sluice_value_encoder(Oid type, int32 typmod, const SluiceEncodeOptions *options);
 
