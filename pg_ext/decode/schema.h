@@ -24,7 +24,8 @@ extern const SluiceAllocator sluice_palloc_allocator;
 /*
  * publications: list of char *.  ERROR (undefined_object) if one is missing.
  * A table that cannot be followed (column list that differs between
- * publications, row filter, missing replica identity, …) has `problem` set.
+ * publications, row filter, partition with another identity, …) has `problem`
+ * set: a text that says why and what to do.
  */
 extern SluiceSchema *sluice_schema_read(List *publications, Snapshot snapshot,
 										const SluiceEncodeOptions *options);
@@ -32,6 +33,13 @@ extern SluiceSchema *sluice_schema_read(List *publications, Snapshot snapshot,
 /* One table; NULL if it is gone or not published. */
 extern SluiceTable *sluice_schema_read_table(Oid relid, List *publications, Snapshot snapshot,
 											 const SluiceEncodeOptions *options);
+
+/*
+ * No replica identity to find old rows by: PostgreSQL refuses its updates and
+ * deletes while they are published, its inserts and truncates are followed.
+ * That alone is not a problem (above): create_shard's option keyless decides.
+ */
+extern bool sluice_schema_keyless(const SluiceTable *table);
 
 /*
  * Where rows of `relid` are published: itself, the root of its partition tree
