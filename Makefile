@@ -1,17 +1,19 @@
-# Sluice: the server extension (PGXS) and the agent.
+# Sluice: the server extension, the agent, and what surrounds them.
 #
 #   make              builds both        make check    all tests
 #   make install      installs both      make demo     see it work, from nothing
 #   make stage        private copy of the server with the extension in it
+#   make unit         unit tests only    make asan-unit  the same with sanitizers
 #
 # PG=17 chooses /usr/lib/postgresql/17/bin/pg_config, PG_CONFIG=… any other.
-# WERROR=1 (or CI=true) makes warnings errors.
+# WERROR=1 (or CI=true) makes warnings errors.  On a replica host without the
+# server's headers, make and make install are about the agent alone.
 
 ifdef PG
 PG_CONFIG ?= /usr/lib/postgresql/$(PG)/bin/pg_config
 endif
 PG_CONFIG ?= $(or $(shell command -v pg_config),$(lastword $(sort $(wildcard /usr/lib/postgresql/*/bin/pg_config))))
-PGXS := $(wildcard $(shell $(PG_CONFIG) --pgxs 2>/dev/null))
+server := $(wildcard $(shell $(PG_CONFIG) --pgxs 2>/dev/null))
 
 ifeq ($(CI),true)
 WERROR ?= 1
@@ -19,42 +21,26 @@ endif
 ifeq ($(WERROR),1)
 werror = -Werror
 endif
-
-warnings = -Wall -Wextra -Wshadow -Wvla -Wmissing-prototypes -Wno-unused-parameter \
+export warnings = -Wall -Wextra -Wshadow -Wvla -Wmissing-prototypes -Wno-unused-parameter \
 	-Wno-sign-compare -Wno-missing-field-initializers -Wno-declaration-after-statement $(werror)
 
-.DEFAULT_GOAL = all
-all: agent-if-present
+parts = $(if $(server),extension) $(if $(wildcard agent/main.c),agent)
 
-# ---- the extension ----
-
-MODULE_big = sluice
-EXTENSION = pg_ext/sluice
-DATA = $(wildcard pg_ext/sluice--*.sql)
-sources = $(sort $(wildcard pg_ext/*.c pg_ext/*/*.c))
-OBJS = $(sources:.c=.o)
-include_dirs = $(sort pg_ext/common/ $(dir $(wildcard pg_ext/*/*.[ch])))
-PG_CPPFLAGS = $(addprefix -I$(CURDIR)/,$(include_dirs)) -MMD -MP
-PG_CFLAGS = -std=gnu11 $(warnings)
-EXTRA_CLEAN = build sluice-agent $(sources:.c=.d)
-
-# no bitcode: it wants the very clang the server was built with
-override with_llvm = no
-
-ifneq ($(PGXS),)
-include $(PGXS)
-else
-CC ?= cc
+.PHONY: all install clean extension agent
+all: $(parts)
+install: $(parts:%=install-%)
 clean:
-	rm -rf $(EXTRA_CLEAN)
-endif
+	rm -rf build sluice-agent
+	$(if $(server),$(MAKE) --no-print-directory -s -C pg_ext clean PG_CONFIG='$(PG_CONFIG)')
 
-ifneq ($(findstring clang,$(CC)),)
-CFLAGS += -Wno-unknown-warning-option -Wno-ignored-optimization-argument
-endif
+# ---- the extension: PGXS, in pg_ext/Makefile ----
 
-$(OBJS): Makefile
--include $(sources:.c=.d)
+.PHONY: install-extension
+extension:
+	@echo 'extension for '"$$($(PG_CONFIG) --version)"
+	@$(MAKE) --no-print-directory -s -C pg_ext PG_CONFIG='$(PG_CONFIG)'
+install-extension: extension
+	$(MAKE) --no-print-directory -C pg_ext install PG_CONFIG='$(PG_CONFIG)' DESTDIR='$(DESTDIR)'
 
 # ---- the agent: no server headers, its own objects of the shared code ----
 
@@ -64,29 +50,38 @@ B = build
 agent_objects = $(agent_sources:%.c=$(B)/agent/%.o)
 agent_pkgs = libpq sqlite3
 AGENT = sluice-agent
-AGENT_CC ?= $(CC)
 AGENT_OPT ?= -O2 -g -D_FORTIFY_SOURCE=2 -fstack-protector-strong
 AGENT_CFLAGS = -std=gnu11 -D_GNU_SOURCE $(AGENT_OPT) $(warnings) -pthread \
 	-Iagent -Ipg_ext/common $(shell pkg-config --cflags $(agent_pkgs))
 AGENT_LIBS = $(shell pkg-config --libs $(agent_pkgs)) -pthread -lm
 AGENT_BINDIR ?= /usr/local/bin
 
-.PHONY: agent-if-present install-agent
-agent-if-present: $(if $(wildcard agent/main.c),$(AGENT))
+.PHONY: install-agent
+agent: $(AGENT)
 
 $(AGENT): $(agent_objects)
-	$(AGENT_CC) $(AGENT_OPT) $^ $(AGENT_LIBS) -o $@
+	@echo link $@
+	@$(CC) $(AGENT_OPT) $^ $(AGENT_LIBS) -o $@
 
 $(B)/agent/%.o: %.c Makefile
 	@mkdir -p $(@D)
-	$(AGENT_CC) $(AGENT_CFLAGS) -MMD -MP -c $< -o $@
+	@echo cc $<
+	@$(CC) $(AGENT_CFLAGS) -MMD -MP -c $< -o $@
 
 -include $(agent_objects:.o=.d)
 
-install: $(if $(wildcard agent/main.c),install-agent)
 install-agent: $(AGENT)
 	install -d '$(DESTDIR)$(AGENT_BINDIR)'
 	install -m 755 $(AGENT) '$(DESTDIR)$(AGENT_BINDIR)'
+
+# ---- a private copy of the server's installation, with the extension ----
+
+STAGE ?= $(CURDIR)/build/stage
+
+.PHONY: stage
+stage: all
+	tests/lib/stage '$(PG_CONFIG)' '$(STAGE)'
+	$(MAKE) --no-print-directory -s install DESTDIR='$(STAGE)'
 
 # ---- unit tests: each tests/unit/test_*.c is a CUnit program of its own,
 # linked with what it uses of the agent and the shared code ----
@@ -99,11 +94,12 @@ units: $(units)
 $(B)/unit/libsluice.a: $(filter-out %/main.o,$(agent_objects))
 	@mkdir -p $(@D)
 	@rm -f $@
-	ar rcs $@ $^
+	@ar rcs $@ $^
 
 $(B)/unit/%: tests/unit/%.c $(B)/unit/libsluice.a Makefile
 	@mkdir -p $(@D)
-	$(AGENT_CC) $(AGENT_CFLAGS) -Itests/unit -MMD -MP $< $(B)/unit/libsluice.a $(AGENT_LIBS) -lcunit -o $@
+	@echo cc $<
+	@$(CC) $(AGENT_CFLAGS) -Itests/unit -MMD -MP $< $(B)/unit/libsluice.a $(AGENT_LIBS) -lcunit -o $@
 
 -include $(units:=.d)
 
@@ -114,11 +110,10 @@ sanitize = -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -
 asan-unit:
 	$(MAKE) --no-print-directory unit B=build/asan AGENT_OPT='$(sanitize)'
 
-# ---- a private copy of the server's installation, with the extension ----
+# ---- all tests; PHASES='unit tap' runs some ----
 
-STAGE ?= $(CURDIR)/build/stage
-
-.PHONY: stage
-stage: all
-	tests/lib/stage '$(PG_CONFIG)' '$(STAGE)'
-	$(MAKE) --no-print-directory -s install DESTDIR='$(STAGE)'
+.PHONY: check
+check:
+	tests/lib/packages check
+	$(MAKE) --no-print-directory stage
+	tests/lib/check $(PHASES)
