@@ -51,6 +51,7 @@ typedef struct SluiceStream
 	Latch	   *decoder_latch;	/* NULL: none */
 	Latch	   *storer_latch;
 	uint64		generation;		/* raised when the entry is given to another slot */
+	bool		dropping;		/* create or drop ends its workers: none is started */
 
 	/* guarded by mutex */
 	slock_t		mutex;
@@ -76,7 +77,8 @@ typedef struct SluiceStream
 	pg_atomic_uint64 bytes;		/* decoder: encoded bytes since its start */
 	pg_atomic_uint64 stored_transactions;	/* storer */
 	pg_atomic_uint64 stored_bytes;	/* storer */
-	pg_atomic_uint32 wake_wanted;	/* decoder sleeps: commits must set its latch */
+	pg_atomic_uint64 current_at;	/* decoder: server clock when nothing flushed was left to decode */
+	pg_atomic_uint32 wake_wanted;	/* decoder sleeps: commits must set its latch, see below */
 
 	ConditionVariable progress; /* decoded, low, stored or state moved */
 	SluiceRing *ring;			/* set once at start-up */
@@ -152,6 +154,9 @@ extern SluiceStream *sluice_stream_find_slot(const char *slot);
 /* Takes a free entry, or gives the one that the slot has.  NULL: all taken. */
 extern SluiceStream *sluice_stream_claim(Oid dboid, const char *shard, uint32 n,
 										 const char *slot, bool create);
+/* The same for a slot that is to be made: n is above all that the cluster has. */
+extern SluiceStream *sluice_stream_claim_next(Oid dboid, const char *shard);
+/* Gives the entry back; its workers are gone. */
 extern void sluice_stream_release(SluiceStream *stream);
 
 /* State with message ("" allowed); wakes who waits on progress. */
@@ -159,19 +164,28 @@ extern void sluice_stream_set_state(SluiceStream *stream, SluiceStreamState stat
 									int sqlerrcode, const char *message);
 extern const char *sluice_stream_state_name(SluiceStreamState state);
 
-/* Commit hook: sets the latches of decoders that sleep. */
+/*
+ * Commit hook: sets the latches of decoders of this database that sleep.  A
+ * decoder that is about to sleep sets wake_wanted, passes a full barrier and
+ * looks at the flush position once more; the hook clears the flag, so that
+ * one of many commits sends the signal.  The latch is read without a lock: it
+ * belongs to a PGPROC, which is never freed, and whoever has it by now is
+ * woken for nothing.
+ */
 extern void sluice_shmem_wake_decoders(void);
 extern void sluice_shmem_wake_launcher(void);
 
 /*
  * A sender's entry, given back by a before_shmem_exit callback at the latest.
- * An entry of the same database, shard, name and kind (mode copy or not) is
- * marked as replaced and its latch set.  ERROR (configuration_limit_exceeded)
- * if all are taken.
+ * Unless mode is copy (a first copy may use several connections), an entry of
+ * the same database, shard and name that is not a copy is marked as replaced
+ * and its latch set.  ERROR (configuration_limit_exceeded) if all are taken.
  */
 extern SluiceSender *sluice_sender_claim(Oid dboid, const char *shard,
 										 const char *replica, const char *mode);
 extern void sluice_sender_release(SluiceSender *sender);
+/* After an ERROR: gives back what this process had claimed. */
+extern void sluice_sender_release_lost(void);
 
 /* "sluice_<shard>_<n>" both ways; parse is false for other names. */
 extern void sluice_slot_name(char *slot, const char *shard, uint32 n);	/* NAMEDATALEN */

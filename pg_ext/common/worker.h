@@ -8,6 +8,9 @@
 #ifndef SLUICE_WORKER_H
 #define SLUICE_WORKER_H
 
+#include "postmaster/bgworker.h"
+
+#include "compat.h"
 #include "shmem.h"
 
 typedef enum SluiceWorkerKind
@@ -24,15 +27,19 @@ typedef enum SluiceWorkerKind
  */
 extern SluiceStream *sluice_worker_start(SluiceWorkerKind kind, Datum main_arg);
 
-/* Registers the dynamic worker.  False: no free slot (the caller retries). */
-extern bool sluice_worker_launch(SluiceWorkerKind kind, SluiceStream *stream);
+/*
+ * Registers the dynamic worker; `notify` is signalled when it starts and ends.
+ * False: no free slot (the caller retries).
+ */
+extern bool sluice_worker_launch(SluiceWorkerKind kind, SluiceStream *stream, pid_t notify,
+								 BackgroundWorkerHandle **handle);
 
 /*
  * Ends this worker for good: state STOPPED with the message, so that the
  * launcher does not start it again until it is told to.
  */
 extern void sluice_worker_stop(SluiceStream *stream, int sqlerrcode,
-							   const char *message) pg_attribute_noreturn();
+							   const char *message) SLUICE_NORETURN;
 
 /* Top of every loop: interrupts, configuration reload. */
 extern void sluice_worker_interrupts(void);

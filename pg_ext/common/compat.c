@@ -1,0 +1,114 @@
+/*
+ * compat.c: see compat.h.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "utils/backend_status.h"
+#include "utils/guc.h"
+#include "utils/wait_event.h"
+
+#include "compat.h"
+
+static void (*request_ours) (void);
+static shmem_request_hook_type request_next = NULL;
+
+static void
+request(void)
+{
+	if (request_next)
+		request_next();
+	request_ours();
+}
+
+void
+sluice_hook_shmem_request(void (*function) (void))
+{
+	request_ours = function;
+	request_next = shmem_request_hook;
+	shmem_request_hook = request;
+}
+
+void
+sluice_reserve_settings(const char *prefix)
+{
+	MarkGUCPrefixReserved(prefix);
+}
+
+#if PG_VERSION_NUM >= 170000
+
+uint32
+sluice_wait_event(SluiceWait wait)
+{
+	static const char *const names[SLUICE_WAIT_COUNT] = {
+		"SluiceLauncher", "SluiceWal", "SluiceRingSpace",
+		"SluiceRingData", "SluiceClient", "SluiceProgress"
+	};
+	static uint32 events[SLUICE_WAIT_COUNT];
+
+	/* 0 is no event of the extension class */
+	if (events[wait] == 0)
+		events[wait] = WaitEventExtensionNew(names[wait]);
+	return events[wait];
+}
+
+#else
+
+uint32
+sluice_wait_event(SluiceWait wait)
+{
+	return PG_WAIT_EXTENSION;
+}
+
+#endif
+
+bool
+sluice_slot_invalidated(const ReplicationSlot *slot)
+{
+#if PG_VERSION_NUM >= 160000
+	return slot->data.invalidated != RS_INVAL_NONE;
+#else
+	return !XLogRecPtrIsInvalid(slot->data.invalidated_at);
+#endif
+}
+
+void
+sluice_slot_cleanup(void)
+{
+#if PG_VERSION_NUM >= 170000
+	ReplicationSlotCleanup(false);
+#else
+	ReplicationSlotCleanup();
+#endif
+}
+
+bool
+sluice_backend_info(int pid, SluiceBackendInfo *info)
+{
+	int			count;
+
+	/* the local copy of the status array is otherwise kept until the
+	 * transaction ends */
+	pgstat_clear_backend_activity_snapshot();
+	count = pgstat_fetch_stat_numbackends();
+	for (int i = 1; i <= count; i++)
+	{
+#if PG_VERSION_NUM >= 160000
+		LocalPgBackendStatus *local = pgstat_get_local_beentry_by_index(i);
+#else
+		LocalPgBackendStatus *local = pgstat_fetch_stat_local_beentry(i);
+#endif
+		PgBackendStatus *status = local ? &local->backendStatus : NULL;
+
+		if (status == NULL || status->st_procpid != pid)
+			continue;
+		strlcpy(info->application, status->st_appname ? status->st_appname : "",
+				sizeof(info->application));
+		strlcpy(info->activity, status->st_activity_raw ? status->st_activity_raw : "",
+				sizeof(info->activity));
+		info->xact_start = status->st_xact_start_timestamp;
+		return true;
+	}
+	return false;
+}

@@ -1,0 +1,63 @@
+/*
+ * compat.h: what differs between the server's versions 15 to 18, under names
+ * of our own.  No other file looks at PG_VERSION_NUM.
+ *
+ * Runs in: any process.  Locks: said at each function.
+ */
+#ifndef SLUICE_COMPAT_H
+#define SLUICE_COMPAT_H
+
+#include "datatype/timestamp.h"
+#include "replication/slot.h"
+#include "storage/ipc.h"
+
+/* pg_attribute_noreturn() went with 18 */
+#if defined(__GNUC__)
+#define SLUICE_NORETURN __attribute__((noreturn))
+#else
+#define SLUICE_NORETURN
+#endif
+
+/* ---- start-up ---- */
+
+/* Calls `request` when shared memory may be asked for. */
+extern void sluice_hook_shmem_request(void (*request) (void));
+extern void sluice_reserve_settings(const char *prefix);
+
+/* ---- waiting ---- */
+
+typedef enum SluiceWait
+{
+	SLUICE_WAIT_LAUNCHER,		/* launcher: for workers, slots, its timer */
+	SLUICE_WAIT_WAL,			/* decoder: for flushed WAL */
+	SLUICE_WAIT_RING_SPACE,		/* decoder: for the storer */
+	SLUICE_WAIT_RING_DATA,		/* storer, sender: for the decoder */
+	SLUICE_WAIT_CLIENT,			/* sender: for its replica */
+	SLUICE_WAIT_PROGRESS,		/* anyone: for a stream to move on */
+	SLUICE_WAIT_COUNT
+} SluiceWait;
+
+/* The wait event, named where the server lets us (17+). */
+extern uint32 sluice_wait_event(SluiceWait wait);
+
+/* ---- slots ---- */
+
+/* The slot can never be used again.  Caller holds the slot's mutex or the
+ * control lock. */
+extern bool sluice_slot_invalidated(const ReplicationSlot *slot);
+/* Drops what this process has made and not persisted. */
+extern void sluice_slot_cleanup(void);
+
+/* ---- other sessions ---- */
+
+typedef struct SluiceBackendInfo
+{
+	char		application[NAMEDATALEN];
+	char		activity[256];
+	TimestampTz xact_start;		/* 0: not in a transaction */
+} SluiceBackendInfo;
+
+/* False: no such backend. */
+extern bool sluice_backend_info(int pid, SluiceBackendInfo *info);
+
+#endif
