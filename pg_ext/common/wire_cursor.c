@@ -33,7 +33,7 @@ void
 sluice_cursor_init(SluiceCursor *cursor, const void *data, size_t size)
 {
 	cursor->at = data;
-	cursor->end = cursor->at + size;
+	cursor->end = size == 0 ? cursor->at : cursor->at + size;
 	cursor->damaged = false;
 }
 
