@@ -74,6 +74,22 @@ install-agent: $(AGENT)
 	install -d '$(DESTDIR)$(AGENT_BINDIR)'
 	install -m 755 $(AGENT) '$(DESTDIR)$(AGENT_BINDIR)'
 
+# ---- fuzzing of what reads foreign bytes (clang); FUZZ_TIME in seconds ----
+
+FUZZ_TIME ?= 60
+FUZZ_CC ?= clang
+fuzz_sources = $(agent_shared) agent/memory.c
+
+.PHONY: fuzz
+fuzz: build/fuzz/fuzz_wire
+	@mkdir -p build/fuzz/corpus
+	cd build/fuzz && ./fuzz_wire -max_total_time=$(FUZZ_TIME) -max_len=4096 corpus $(CURDIR)/tests/fuzz/corpus
+
+build/fuzz/fuzz_wire: tests/fuzz/fuzz_wire.c $(fuzz_sources) $(wildcard pg_ext/common/*.h tests/unit/*.h) Makefile
+	@mkdir -p $(@D)
+	$(FUZZ_CC) -std=gnu11 -D_GNU_SOURCE $(sanitize) -fsanitize=fuzzer -Iagent -Ipg_ext/common -Itests/unit \
+		$< $(fuzz_sources) -o $@
+
 # ---- a private copy of the server's installation, with the extension ----
 
 STAGE ?= $(CURDIR)/build/stage
