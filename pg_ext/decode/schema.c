@@ -17,23 +17,6 @@
 
 #include "schema_reader.h"
 
-static void *
-palloc_grow(void *context, void *old, size_t size)
-{
-	if (old == NULL)
-		return MemoryContextAllocHuge(CurrentMemoryContext, size);
-	return repalloc_huge(old, size);
-}
-
-static void
-palloc_release(void *context, void *old)
-{
-	if (old != NULL)
-		pfree(old);
-}
-
-const SluiceAllocator sluice_palloc_allocator = {palloc_grow, palloc_release, NULL};
-
 static HTAB *
 facts_table(SluiceSchemaReader *reader, const char *name, Size entry)
 {

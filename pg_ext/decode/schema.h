@@ -15,11 +15,9 @@
 #include "nodes/pg_list.h"
 #include "utils/snapshot.h"
 
+#include "allocator.h"
 #include "spec.h"
 #include "value.h"
-
-/* Palloc-based allocator that uses the current memory context. */
-extern const SluiceAllocator sluice_palloc_allocator;
 
 /*
  * publications: list of char *.  ERROR (undefined_object) if one is missing.
