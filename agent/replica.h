@@ -92,7 +92,10 @@ typedef struct SluiceReplica
 typedef enum SluiceOpenMode
 {
 	SLUICE_OPEN_EXISTING,		/* must be there */
-	SLUICE_OPEN_CREATE			/* made if it is not */
+	SLUICE_OPEN_CREATE,			/* made if it is not */
+	SLUICE_OPEN_LOAD			/* as CREATE, for a first copy: rollback journal, no
+								 * syncs, no checkpoint thread (replica->checkpoint is
+								 * NULL); copy.c syncs and marks what it must */
 } SluiceOpenMode;
 
 /*
