@@ -15,6 +15,7 @@
 
 #include "nodes/pg_list.h"
 #include "storage/lockdefs.h"
+#include "utils/snapshot.h"
 
 #include "shmem.h"
 
@@ -55,6 +56,9 @@ extern void sluice_state_schema(char *schema, const char *shard);
  * (SL007).  Missing row: ERROR.
  */
 extern SluiceState *sluice_state_read(const char *shard, LOCKMODE lockmode, bool missing_ok);
+
+/* As that snapshot shows it, without a lock; missing: ERROR. */
+extern SluiceState *sluice_state_read_at(const char *shard, Snapshot snapshot);
 
 /* Writes the row anew; the caller holds ShareRowExclusiveLock. */
 extern void sluice_state_write(const char *shard, const SluiceState *state);
