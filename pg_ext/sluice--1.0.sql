@@ -91,6 +91,23 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sluice_change_log';
 COMMENT ON FUNCTION sluice.change_log(text, text, text) IS
 	'transactions of the change log as JSON, from and to included';
 
+/* What the views "replicationState" and "replicationConfig" of a change log show. */
+CREATE FUNCTION sluice.replication_state(
+	shard text,
+	OUT "lastWatermark" text,
+	OUT owner text,
+	OUT "ownerAddress" text)
+RETURNS record
+LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sluice_replication_state';
+
+CREATE FUNCTION sluice.replication_config(
+	shard text,
+	OUT "replicaVersion" text,
+	OUT publications text[],
+	OUT "resetRequired" boolean)
+RETURNS record
+LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sluice_replication_config';
+
 CREATE FUNCTION sluice.list_shards(
 	OUT name text,
 	OUT publications text[],
@@ -191,3 +208,6 @@ GRANT EXECUTE ON PROCEDURE sluice.copy(text, text, oid[], jsonb) TO sluice_repli
 GRANT SELECT ON sluice.shards, sluice.shard_status, sluice.replica_status TO sluice_monitor;
 GRANT EXECUTE ON FUNCTION sluice.list_shards(), sluice.get_shard_status(),
 	sluice.get_replica_status() TO sluice_monitor;
+GRANT EXECUTE ON FUNCTION sluice.replication_state(text), sluice.replication_config(text)
+	TO sluice_monitor;
+GRANT EXECUTE ON FUNCTION sluice.change_log(text, text, text) TO sluice_replica;
