@@ -133,3 +133,19 @@ check:
 	tests/lib/packages check
 	$(MAKE) --no-print-directory stage
 	tests/lib/check $(PHASES)
+
+# ---- static checks; make lint LINT=--short leaves out the slow ones ----
+
+.PHONY: lint clang clang-all indent
+lint: all
+	tests/lib/packages lint
+	tests/lint/run $(LINT)
+
+clang:
+	@$(MAKE) --no-print-directory -s clang-all CC=clang WERROR=1
+clang-all:
+	@$(MAKE) --no-print-directory -s -C pg_ext syntax PG_CONFIG='$(PG_CONFIG)'
+	@$(if $(wildcard agent/main.c),$(MAKE) --no-print-directory -s agent B=build/clang AGENT=build/clang/sluice-agent)
+
+indent:
+	git ls-files -co --exclude-standard 'pg_ext/*.[ch]' 'agent/*.[ch]' 'tests/*.[ch]' | xargs clang-format -i
