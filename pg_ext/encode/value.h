@@ -35,6 +35,9 @@ extern SluiceValueEncoder *sluice_value_encoder(Oid type, int32 typmod, const Sl
  */
 extern void sluice_value_encode(SluiceValueEncoder *encoder, Datum value, SluiceBuffer *out);
 
+/* A name or text of the catalogs as UTF-8: itself, or palloc'd. */
+extern const char *sluice_value_name(const char *name);
+
 /* DateStyle ISO, IntervalStyle postgres, TimeZone UTC, extra_float_digits 1,
  * bytea_output hex, lc_monetary C, xmloption, search_path pg_catalog … for the
  * output functions that look at them; returns the GUC nest level to end with
