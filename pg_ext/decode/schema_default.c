@@ -126,5 +126,5 @@ sluice_schema_default(SluiceSchemaReader *reader, Oid relid, int attnum)
 		sql = NULL;
 	else
 		sql = deparse_expression(node, NIL, false, false);
-	return sql == NULL ? NULL : MemoryContextStrdup(reader->result, sql);
+	return sql == NULL ? NULL : sluice_schema_string(reader, sql);
 }

@@ -220,7 +220,7 @@ fill_index(SluiceSchemaReader *reader, const SluiceTable *table, const IndexDraf
 			(draft->nulls_equal ? SLUICE_INDEX_NULLS_EQUAL : 0);
 	index->ncolumns = draft->ncolumns;
 	index->columns = columns;
-	index->name = MemoryContextStrdup(reader->result, NameStr(relation->name));
+	index->name = sluice_schema_string(reader, NameStr(relation->name));
 }
 
 void

@@ -20,7 +20,7 @@ static bool
 names_contain(const SluiceColumnDraft *drafts, int ndrafts, const List *attnums, const char *name)
 {
 	for (int i = 0; i < ndrafts; i++)
-		if (strcmp(NameStr(drafts[i].name), name) == 0)
+		if (strcmp(sluice_value_name(NameStr(drafts[i].name)), name) == 0)
 			return list_member_int(attnums, drafts[i].attnum);
 	return false;
 }

@@ -142,6 +142,8 @@ extern void sluice_schema_fill_table(SluiceSchemaReader *reader, const SluiceRel
 									 List *publications, SluiceTable *table);
 /* Columns that are not dropped, by attnum. */
 extern SluiceColumnDraft *sluice_schema_columns(SluiceSchemaReader *reader, Oid relid, int *ncolumns);
+/* In the result's memory, as UTF-8. */
+extern char *sluice_schema_string(SluiceSchemaReader *reader, const char *string);
 /* A problem is kept if it is the first. */
 extern void sluice_schema_problem(SluiceSchemaReader *reader, SluiceTable *table,
 								  const char *format,...) pg_attribute_printf(3, 4);

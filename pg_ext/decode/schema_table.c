@@ -19,6 +19,12 @@
 
 #include "schema_reader.h"
 
+char *
+sluice_schema_string(SluiceSchemaReader *reader, const char *string)
+{
+	return MemoryContextStrdup(reader->result, sluice_value_name(string));
+}
+
 void
 sluice_schema_problem(SluiceSchemaReader *reader, SluiceTable *table, const char *format,...)
 {
@@ -38,7 +44,7 @@ sluice_schema_problem(SluiceSchemaReader *reader, SluiceTable *table, const char
 		if (needed > 0)
 			enlargeStringInfo(&message, needed);
 	} while (needed > 0);
-	table->problem = MemoryContextStrdup(reader->result, message.data);
+	table->problem = sluice_schema_string(reader, message.data);
 }
 
 SluiceColumnDraft *
@@ -149,9 +155,8 @@ static const char *
 type_name(SluiceSchemaReader *reader, const SluiceTypeFacts *type)
 {
 	if (!type->array)
-		return MemoryContextStrdup(reader->result, NameStr(type->name));
-	return MemoryContextStrdup(reader->result,
-							   psprintf("%s[]", NameStr(sluice_catalog_type(reader, type->element)->name)));
+		return sluice_schema_string(reader, NameStr(type->name));
+	return sluice_schema_string(reader, psprintf("%s[]", NameStr(sluice_catalog_type(reader, type->element)->name)));
 }
 
 static void
@@ -179,7 +184,7 @@ fill_column(SluiceSchemaReader *reader, Oid relid, const SluiceColumnDraft *draf
 	column->max_length = -1;
 	if ((base->oid == VARCHAROID || base->oid == BPCHAROID) && typmod >= (int32) VARHDRSZ)
 		column->max_length = typmod - VARHDRSZ;
-	column->name = MemoryContextStrdup(reader->result, NameStr(draft->name));
+	column->name = sluice_schema_string(reader, NameStr(draft->name));
 	column->type = type_name(reader, type);
 	column->default_sql = draft->has_default ?
 		sluice_schema_default(reader, relid, draft->attnum) : NULL;
@@ -198,9 +203,8 @@ sluice_schema_fill_table(SluiceSchemaReader *reader, const SluiceRelationFacts *
 	table->schema_oid = relation->namespace;
 	table->flags = relation->kind == RELKIND_PARTITIONED_TABLE ? SLUICE_TABLE_PARTITIONED : 0;
 	table->identity = relation->identity;
-	table->schema = MemoryContextStrdup(reader->result,
-										NameStr(sluice_catalog_namespace(reader, relation->namespace)->name));
-	table->name = MemoryContextStrdup(reader->result, NameStr(relation->name));
+	table->schema = sluice_schema_string(reader, NameStr(sluice_catalog_namespace(reader, relation->namespace)->name));
+	table->name = sluice_schema_string(reader, NameStr(relation->name));
 
 	check_publications(reader, publications, table);
 	published = published_columns(reader, publications, table, drafts, ndrafts);
