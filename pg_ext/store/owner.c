@@ -1,0 +1,44 @@
+/*
+ * owner.c: who may write a shard's change log.
+ *
+ * In: the state row, the stream's slot.  Out: the state, or the worker's end.
+ * Runs in: storer, inside the transaction that is to store.
+ * Locks: SHARE on state, until that transaction ends; who changes the owner
+ * takes SHARE ROW EXCLUSIVE, so the answer holds for what is stored.
+ */
+#include "postgres.h"
+
+#include "storage/ipc.h"
+
+#include "error.h"
+#include "owner.h"
+#include "worker.h"
+
+static void
+stop(SluiceStream *stream, const char *message)
+{
+	sluice_worker_stop(stream, SLUICE_ERRCODE_SHARD_STOPPED, message);
+}
+
+SluiceState *
+sluice_owner_check(SluiceStream *stream)
+{
+	SluiceState *state = sluice_state_read(stream->shard, ShareLock, true);
+
+	if (state == NULL)
+		stop(stream, psprintf("the schema of shard \"%s\" is gone", stream->shard));
+	if (state->slot == NULL)
+		return NULL;
+	if (strcmp(state->slot, NameStr(stream->slot)) != 0)
+		stop(stream, psprintf("slot \"%s\" does not own the change log of shard \"%s\": slot \"%s\" does",
+							  NameStr(stream->slot), stream->shard, state->slot));
+	if (state->reset_required)
+		stop(stream, psprintf("the shard has to be reset: %s",
+							  state->reset_reason ? state->reset_reason : "it was marked so"));
+	if (state->paused)
+	{
+		sluice_stream_set_state(stream, SLUICE_STREAM_PAUSED, 0, "");
+		proc_exit(0);
+	}
+	return state;
+}
