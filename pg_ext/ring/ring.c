@@ -234,8 +234,12 @@ sluice_ring_find_storer(SluiceRing *ring, SluiceRingReader *reader)
 	if (sluice_ring_core_floor(&ring->core) == reader->offset)
 		return true;
 
-	/* what the predecessor took and did not store is nowhere but in the WAL */
-	pg_atomic_write_u32(&ring->restart_wanted, 1);
+	/*
+	 * What the predecessor took and did not store is nowhere but in the WAL.
+	 * Asked for once: a broadcast would undo the caller's prepare_wait.
+	 */
+	if (pg_atomic_exchange_u32(&ring->restart_wanted, 1) != 0)
+		return false;
 	ConditionVariableBroadcast(&ring->room);
 	LWLockAcquire(sluice_shmem->lock, LW_SHARED);
 	if (ring->stream->decoder_latch != NULL)
