@@ -126,13 +126,16 @@ sanitize = -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -
 asan-unit:
 	$(MAKE) --no-print-directory unit B=build/asan AGENT_OPT='$(sanitize)'
 
-# ---- all tests; PHASES='unit tap' runs some ----
+# ---- all tests, PHASES='unit tap' runs some; and the demonstration, DEMO=--keep ----
 
-.PHONY: check
+.PHONY: check demo
 check:
-	tests/lib/packages check
-	$(MAKE) --no-print-directory stage
-	tests/lib/check $(PHASES)
+	@tests/lib/packages check
+	@cd "$$(tests/lib/reachable)" && $(MAKE) --no-print-directory stage && tests/lib/check $(PHASES)
+
+demo:
+	@tests/lib/packages demo
+	@cd "$$(tests/lib/reachable)" && $(MAKE) --no-print-directory stage && demo/run $(DEMO)
 
 # ---- static checks; make lint LINT=--short leaves out the slow ones ----
 
