@@ -183,7 +183,7 @@ next_delay(int delay)
 
 /* Notices that a worker has ended, and when to start another. */
 static void
-reap(SluiceStream *stream, SluiceWorkerKind kind, LaunchedWorker *worker)
+reap(SluiceStream *stream, const EntryView *view, SluiceWorkerKind kind, LaunchedWorker *worker)
 {
 	TimestampTz now = GetCurrentTimestamp();
 	pid_t		pid;
@@ -197,6 +197,11 @@ reap(SluiceStream *stream, SluiceWorkerKind kind, LaunchedWorker *worker)
 		worker->delay = 0;
 	worker->delay = next_delay(worker->delay);
 	worker->next_start = TimestampTzPlusMilliseconds(now, worker->delay);
+
+	/* it may have ended before it could say why; create_shard waits for a word */
+	if (view->create && view->state != SLUICE_STREAM_RETRYING &&
+		view->state != SLUICE_STREAM_STOPPED)
+		sluice_stream_set_state(stream, SLUICE_STREAM_RETRYING, ERRCODE_INTERNAL_ERROR, "");
 }
 
 static void
@@ -305,7 +310,7 @@ tend(SluiceStream *stream, LaunchedStream *record)
 	{
 		LaunchedWorker *worker = &record->workers[kind];
 
-		reap(stream, kind, worker);
+		reap(stream, &view, kind, worker);
 		if (worker->handle || view.pids[kind] != 0 || !is_wanted(&view, kind, worker))
 			continue;
 		if (worker->next_start <= GetCurrentTimestamp())
