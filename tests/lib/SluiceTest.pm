@@ -124,7 +124,8 @@ sub oracle
 		'--replica', $replica,
 		'--deadline', $options{deadline} // $deadline);
 
-	push @command, '--shard', $options{shard} // 'demo';
+	push @command, "--shard", $options{shard} // "demo"
+	  unless grep { $_ eq "--publications" } @{ $options{args} // [] };
 	push @command, @{ $options{args} // [] };
 	my $output = '';
 	IPC::Run::run(\@command, '<', \undef, '>&', \$output);
