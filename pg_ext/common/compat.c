@@ -5,6 +5,7 @@
 
 #include "miscadmin.h"
 #include "pgstat.h"
+#include "replication/walsender_private.h"
 #include "utils/backend_status.h"
 #include "utils/guc.h"
 #include "utils/wait_event.h"
@@ -80,6 +81,76 @@ sluice_slot_cleanup(void)
 	ReplicationSlotCleanup(false);
 #else
 	ReplicationSlotCleanup();
+#endif
+}
+
+/* ---- decoding ---- */
+
+void
+sluice_check_decoding(void)
+{
+	CheckLogicalDecodingRequirements();
+}
+
+void
+sluice_slot_create(const char *name)
+{
+#if PG_VERSION_NUM >= 170000
+	ReplicationSlotCreate(name, true, RS_EPHEMERAL, false, true, false);
+#else
+	ReplicationSlotCreate(name, true, RS_EPHEMERAL, false);
+#endif
+}
+
+void
+sluice_slot_acquire(const char *name)
+{
+#if PG_VERSION_NUM >= 180000
+	ReplicationSlotAcquire(name, true, true);
+#else
+	ReplicationSlotAcquire(name, true);
+#endif
+}
+
+LogicalDecodingContext *
+sluice_create_init_context(const char *plugin, XLogReaderRoutine *routine)
+{
+	return CreateInitDecodingContext(plugin, NIL, true, InvalidXLogRecPtr, routine,
+									 NULL, NULL, NULL);
+}
+
+#if PG_VERSION_NUM >= 170000
+#define CHANGE_TUPLE(field) (change->data.tp.field)
+#else
+#define CHANGE_TUPLE(field) \
+	(change->data.tp.field ? &change->data.tp.field->tuple : NULL)
+#endif
+
+HeapTuple
+sluice_change_new(const ReorderBufferChange *change)
+{
+	return CHANGE_TUPLE(newtuple);
+}
+
+HeapTuple
+sluice_change_old(const ReorderBufferChange *change)
+{
+	return CHANGE_TUPLE(oldtuple);
+}
+
+void
+sluice_flush_wait_prepare(void)
+{
+#if PG_VERSION_NUM >= 160000
+	ConditionVariablePrepareToSleep(&WalSndCtl->wal_flush_cv);
+#endif
+}
+
+void
+sluice_flush_wait_cancel(void)
+{
+#if PG_VERSION_NUM >= 160000
+	ConditionVariableCancelSleep();
 #endif
 }
 

@@ -8,6 +8,8 @@
 #define SLUICE_COMPAT_H
 
 #include "datatype/timestamp.h"
+#include "replication/logical.h"
+#include "replication/reorderbuffer.h"
 #include "replication/slot.h"
 #include "storage/ipc.h"
 
@@ -47,6 +49,30 @@ extern uint32 sluice_wait_event(SluiceWait wait);
 extern bool sluice_slot_invalidated(const ReplicationSlot *slot);
 /* Drops what this process has made and not persisted. */
 extern void sluice_slot_cleanup(void);
+
+/* ---- decoding ---- */
+
+extern void sluice_check_decoding(void);
+
+/*
+ * Makes the slot, acquired and ephemeral; with failover where the server has
+ * it.  Acquire does not wait for another holder.
+ */
+extern void sluice_slot_create(const char *name);
+extern void sluice_slot_acquire(const char *name);
+extern LogicalDecodingContext *sluice_create_init_context(const char *plugin,
+														  XLogReaderRoutine *routine);
+
+/* NULL: none */
+extern HeapTuple sluice_change_new(const ReorderBufferChange *change);
+extern HeapTuple sluice_change_old(const ReorderBufferChange *change);
+
+/*
+ * What wakes a process at every flush, if the server has it (16+): to be
+ * prepared before the flush position is looked at for the last time.
+ */
+extern void sluice_flush_wait_prepare(void);
+extern void sluice_flush_wait_cancel(void);
 
 /* ---- other sessions ---- */
 

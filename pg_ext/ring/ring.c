@@ -16,6 +16,7 @@
 #include "storage/procarray.h"
 #include "utils/timestamp.h"
 
+#include "compat.h"
 #include "guc.h"
 #include "ring.h"
 #include "ring_core.h"
@@ -159,7 +160,7 @@ wait_for_room(SluiceRing *ring)
 			since = GetCurrentTimestamp();
 			continue;
 		}
-		(void) ConditionVariableTimedSleep(&ring->room, left, PG_WAIT_EXTENSION);
+		(void) ConditionVariableTimedSleep(&ring->room, left, sluice_wait_event(SLUICE_WAIT_RING_SPACE));
 	}
 	ConditionVariableCancelSleep();
 	set_waits_for(ring->stream, "");

@@ -1,0 +1,254 @@
+/*
+ * create.c: making a shard's slot, and the schema as of its first position.
+ *
+ * The slot stays ephemeral until the shard's state names it: whatever fails
+ * before leaves none behind.  Transactions that began before the slot have to
+ * end first; while they are waited for this process holds no lock that they
+ * may want, and says in waits_for whom it waits for.
+ *
+ * The published schema is read under the slot's own snapshot, so that it is
+ * exactly that of the consistent point.
+ *
+ * In: the state row as create_shard has left it.  Out: slot, state, schema.
+ * Runs in: decoder, once in the life of a slot.
+ * Locks: those of running transactions (waited for), then `state`.
+ *
+ * States: ephemeral slot, searching -> consistent -> schema read -> state
+ * committed -> slot persistent.
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "access/xlogutils.h"
+#include "miscadmin.h"
+#include "postmaster/postmaster.h"
+#include "replication/decode.h"
+#include "replication/slot.h"
+#include "replication/snapbuild.h"
+#include "storage/lmgr.h"
+#include "storage/proc.h"
+#include "storage/procarray.h"
+#include "storage/standbydefs.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+#include "changelog.h"
+#include "compat.h"
+#include "create.h"
+#include "guc.h"
+#include "plugin.h"
+#include "walwait.h"
+#include "worker.h"
+
+/* ---- waiting for older transactions ---- */
+
+static void
+set_waits_for(SluiceStream *stream, const char *what)
+{
+	SpinLockAcquire(&stream->mutex);
+	strlcpy(stream->waits_for, what, sizeof(stream->waits_for));
+	SpinLockRelease(&stream->mutex);
+	ConditionVariableBroadcast(&stream->progress);
+}
+
+static void
+wait_for_xid(SluiceStream *stream, TransactionId xid)
+{
+	int			pid = BackendXidGetPid(xid);
+	SluiceBackendInfo info;
+	char	   *what;
+
+	if (pid == 0)
+		what = psprintf("transaction %u, which is prepared: COMMIT PREPARED or ROLLBACK PREPARED it",
+						xid);
+	else if (sluice_backend_info(pid, &info))
+		what = psprintf("transaction %u of process %d (%s): %s", xid, pid, info.application,
+						info.activity);
+	else
+		what = psprintf("transaction %u of process %d", xid, pid);
+
+	set_waits_for(stream, what);
+	XactLockTableWait(xid, NULL, NULL, XLTW_None);
+	set_waits_for(stream, "");
+	pfree(what);
+}
+
+/*
+ * Before the server's own code waits for them without a word.
+ */
+static void
+wait_for_running(SluiceStream *stream, XLogReaderState *reader)
+{
+	xl_running_xacts *running;
+
+	if (XLogRecGetRmid(reader) != RM_STANDBY_ID ||
+		(XLogRecGetInfo(reader) & ~XLR_INFO_MASK) != XLOG_RUNNING_XACTS)
+		return;
+	running = (xl_running_xacts *) XLogRecGetData(reader);
+	for (int i = 0; i < running->xcnt; i++)
+	{
+		if (TransactionIdIsInProgress(running->xids[i]))
+			wait_for_xid(stream, running->xids[i]);
+	}
+}
+
+/* Reads WAL until decoding can begin. */
+static void
+find_start(SluiceDecoder *decoder, LogicalDecodingContext *logical)
+{
+	ReadLocalXLogPageNoWaitPrivate end = {0};
+	XLogReaderState *reader = logical->reader;
+
+	reader->private_data = &end;
+	XLogBeginRead(reader, logical->slot->data.restart_lsn);
+	while (!DecodingContextReady(logical))
+	{
+		XLogRecPtr	flushed = sluice_walwait_flushed();
+		char	   *message = NULL;
+
+		ResetLatch(MyLatch);
+		sluice_worker_interrupts();
+		if (XLogReadRecord(reader, &message) != NULL)
+		{
+			wait_for_running(decoder->stream, reader);
+			LogicalDecodingProcessRecord(logical, reader);
+		}
+		else if (end.end_of_wal)
+		{
+			end.end_of_wal = false;
+			/* what we wait for may be a record of our own */
+			if (!XLogRecPtrIsInvalid(XactLastRecEnd) && XactLastRecEnd > flushed)
+				XLogFlush(XactLastRecEnd);
+			else
+				sluice_walwait(decoder->stream, flushed);
+		}
+		else
+			ereport(ERROR,
+					(errcode(ERRCODE_DATA_CORRUPTED),
+					 errmsg("could not read WAL at %X/%X: %s",
+							LSN_FORMAT_ARGS(reader->EndRecPtr),
+							message ? message : "no record")));
+	}
+
+	SpinLockAcquire(&logical->slot->mutex);
+	logical->slot->data.confirmed_flush = reader->EndRecPtr;
+	SpinLockRelease(&logical->slot->mutex);
+}
+
+/* ---- steps ---- */
+
+/* What create_shard was told. */
+static void
+read_request(SluiceDecoder *decoder)
+{
+	SluiceState *state;
+	MemoryContext old;
+	ListCell   *cell;
+
+	StartTransactionCommand();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	state = sluice_state_read(decoder->stream->shard, NoLock, false);
+	old = MemoryContextSwitchTo(decoder->context);
+	decoder->options.timestamps_text = state->options.timestamps_text;
+	decoder->options.numerics_double = state->options.numerics_double;
+	decoder->publications = NIL;
+	foreach(cell, state->publications)
+		decoder->publications = lappend(decoder->publications, pstrdup(lfirst(cell)));
+	MemoryContextSwitchTo(old);
+	PopActiveSnapshot();
+	CommitTransactionCommand();
+}
+
+static LogicalDecodingContext *
+make_slot(SluiceDecoder *decoder)
+{
+	LogicalDecodingContext *logical;
+	MemoryContext old;
+
+	StartTransactionCommand();
+	sluice_check_decoding();
+	sluice_slot_create(NameStr(decoder->stream->slot));
+	old = MemoryContextSwitchTo(decoder->context);
+	logical = sluice_create_init_context(SLUICE_PLUGIN_NAME,
+										 XL_ROUTINE(.page_read = read_local_xlog_page_no_wait,
+													.segment_open = wal_segment_open,
+													.segment_close = wal_segment_close));
+	MemoryContextSwitchTo(old);
+	find_start(decoder, logical);
+	CommitTransactionCommand();
+	return logical;
+}
+
+/* The published schema as of the consistent point, encoded in `out`. */
+static void
+read_schema(SluiceDecoder *decoder, LogicalDecodingContext *logical, SluiceBuffer *out)
+{
+	SluiceSchema *schema;
+
+	StartTransactionCommand();
+	XactIsoLevel = XACT_REPEATABLE_READ;
+	XactReadOnly = true;
+	RestoreTransactionSnapshot(SnapBuildInitialSnapshot(logical->snapshot_builder), MyProc);
+	PushActiveSnapshot(GetTransactionSnapshot());
+	schema = sluice_schema_read(decoder->publications, GetActiveSnapshot(), &decoder->options);
+	MemoryContextSwitchTo(decoder->context);
+	sluice_schema_encode(out, schema);
+	MemoryContextSwitchTo(TopTransactionContext);
+	PopActiveSnapshot();
+	CommitTransactionCommand();
+}
+
+static void
+write_state(SluiceDecoder *decoder, XLogRecPtr consistent, const SluiceBuffer *schema)
+{
+	SluiceStream *stream = decoder->stream;
+	SluiceState *state;
+
+	StartTransactionCommand();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	state = sluice_state_read(stream->shard, ShareRowExclusiveLock, false);
+	state->slot = NameStr(stream->slot);
+	state->n = stream->n;
+	if (state->owner == NULL || state->owner[0] == '\0')
+		state->owner = psprintf("%s/%s", cluster_name, NameStr(stream->slot));
+	if (state->owner_address == NULL)
+		state->owner_address = pstrdup(sluice_advertise_address ? sluice_advertise_address : "");
+	state->replica_version = sluice_watermark_before(consistent);
+	state->first = state->replica_version;
+	state->system_id = GetSystemIdentifier();
+	state->timeline = GetWALInsertionTimeLine();
+	sluice_state_write(stream->shard, state);
+	sluice_schema_store(stream->shard, state->first, schema->data, schema->length);
+	PopActiveSnapshot();
+	CommitTransactionCommand();
+}
+
+void
+sluice_create_slot(SluiceDecoder *decoder)
+{
+	SluiceStream *stream = decoder->stream;
+	LogicalDecodingContext *logical;
+	SluiceBuffer schema;
+
+	sluice_stream_set_state(stream, SLUICE_STREAM_CREATING, 0, "");
+	read_request(decoder);
+	logical = make_slot(decoder);
+
+	sluice_buffer_init(&schema, &sluice_palloc_allocator);
+	read_schema(decoder, logical, &schema);
+	write_state(decoder, logical->reader->EndRecPtr, &schema);
+	sluice_buffer_release(&schema);
+
+	ReplicationSlotPersist();
+	FreeDecodingContext(logical);
+	/* lets go of effective_xmin, too, which held back all tables */
+	ReplicationSlotRelease();
+	MemoryContextSwitchTo(decoder->context);
+
+	LWLockAcquire(sluice_shmem->lock, LW_EXCLUSIVE);
+	stream->create = false;
+	LWLockRelease(sluice_shmem->lock);
+	sluice_stream_set_state(stream, SLUICE_STREAM_STARTING, 0, "");
+}

@@ -1,0 +1,16 @@
+/*
+ * create.h: making a shard's slot.
+ */
+#ifndef SLUICE_CREATE_H
+#define SLUICE_CREATE_H
+
+#include "decoder.h"
+
+/*
+ * create_shard has written the shard's catalogs and its state (without a
+ * slot); makes the slot and completes both.  An ERROR leaves no slot behind.
+ * Outside a transaction.
+ */
+extern void sluice_create_slot(SluiceDecoder *decoder);
+
+#endif

@@ -1,0 +1,361 @@
+/*
+ * drift.c: has a transaction changed what is published, or how?
+ *
+ * The tracked schema moves in commit order only: it is compared at the commit
+ * of a transaction that changed catalogs, with the view of that transaction,
+ * and only as far as its own invalidation messages touch what matters here.
+ * For now any difference stops the shard, before the transaction's COMMIT is
+ * on the ring: whoever has a part of it rolls it back.
+ *
+ * Rows that come and go without WAL of their own are differences, too: a
+ * partition that is attached with rows in it, detached or dropped; a renamed
+ * label of an enum type; a changed composite type.
+ *
+ * In: a transaction, the catalogs as it saw them.  Out: nothing, or the end.
+ * Runs in: decoder, in the commit callback.
+ * Locks: ACCESS SHARE on catalogs while they are scanned.
+ *
+ * States: until the stream has passed `seen`, the partitions that were read at
+ * the start may be ahead of the stream; until then a message of a relation
+ * that is gone or no partition counts as one of a root's that was touched.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/indexing.h"
+#include "catalog/pg_attribute.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+#include "diff.h"
+#include "drift.h"
+#include "schema_reader.h"
+#include "watch.h"
+
+struct SluiceDrift
+{
+	SluiceWatch *watch;
+	XLogRecPtr	seen;
+};
+
+/* ---- partitions ---- */
+
+typedef struct Partition
+{
+	Oid			relid;
+	bool		attached_here;	/* by the transaction that is looked at */
+} Partition;
+
+/* Was the tuple written by the transaction or a subtransaction of it? */
+static bool
+written_by(HeapTuple tuple, const ReorderBufferTXN *txn)
+{
+	TransactionId xmin;
+	dlist_iter	iter;
+
+	if (txn == NULL || HeapTupleHeaderXminFrozen(tuple->t_data))
+		return false;
+	xmin = HeapTupleHeaderGetRawXmin(tuple->t_data);
+	if (xmin == txn->xid)
+		return true;
+	dlist_foreach(iter, &((ReorderBufferTXN *) txn)->subtxns)
+	{
+		if (dlist_container(ReorderBufferTXN, node, iter.cur)->xid == xmin)
+			return true;
+	}
+	return false;
+}
+
+/* All partitions below the root, of every level, as Partition *. */
+static List *
+partitions_of(Oid root, const ReorderBufferTXN *txn)
+{
+	List	   *pending = list_make1_oid(root);
+	List	   *partitions = NIL;
+
+	while (pending != NIL)
+	{
+		SluiceCatalogScan scan;
+		ScanKeyData key;
+		HeapTuple	tuple;
+
+		sluice_catalog_key_oid(&key, Anum_pg_inherits_inhparent, llast_oid(pending));
+		pending = list_delete_last(pending);
+		sluice_catalog_begin(&scan, InheritsRelationId, InheritsParentIndexId, NULL, 1, &key);
+		while (HeapTupleIsValid(tuple = sluice_catalog_next(&scan)))
+		{
+			Form_pg_inherits form = (Form_pg_inherits) GETSTRUCT(tuple);
+			Partition  *partition;
+
+			if (form->inhdetachpending)
+				continue;
+			partition = palloc(sizeof(Partition));
+			partition->relid = form->inhrelid;
+			partition->attached_here = written_by(tuple, txn);
+			partitions = lappend(partitions, partition);
+			pending = lappend_oid(pending, form->inhrelid);
+		}
+		sluice_catalog_end(&scan);
+	}
+	return partitions;
+}
+
+/*
+ * Made by the transaction: its type is as old as the relation.  (The row of
+ * pg_class is written anew when it is attached.)
+ */
+static bool
+created_by(Oid relid, const ReorderBufferTXN *txn)
+{
+	Oid			type = get_rel_type_id(relid);
+	HeapTuple	tuple;
+	bool		created;
+
+	if (!OidIsValid(type))
+		return false;
+	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type));
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	created = written_by(tuple, txn);
+	ReleaseSysCache(tuple);
+	return created;
+}
+
+static const char *
+relation_name(Oid relid)
+{
+	const char *name = get_rel_name(relid);
+
+	return name != NULL ? quote_identifier(name) : psprintf("with OID %u", relid);
+}
+
+/*
+ * A partition that the transaction made itself has all its rows in the stream,
+ * unless some of them came before it was attached.
+ */
+static void
+check_attached(SluiceDecoder *decoder, ReorderBufferTXN *txn, const SluiceTable *table,
+			   Oid relid)
+{
+	if (!created_by(relid, txn) || list_member_oid(decoder->skipped, relid))
+		sluice_decoder_stop(decoder, "table %s: partition %s was attached",
+							quote_qualified_identifier(table->schema, table->name),
+							relation_name(relid));
+	sluice_watch_add_partition(decoder->drift->watch, relid, table->oid);
+}
+
+static bool
+has_partition(const List *partitions, Oid relid)
+{
+	ListCell   *cell;
+
+	foreach(cell, partitions)
+	{
+		if (((Partition *) lfirst(cell))->relid == relid)
+			return true;
+	}
+	return false;
+}
+
+/* While the partitions that we know may be ahead of the stream. */
+static void
+check_unknown(SluiceDecoder *decoder, ReorderBufferTXN *txn, const SluiceTable *table,
+			  const SluiceTouched *touched)
+{
+	ListCell   *cell;
+
+	if (txn->final_lsn >= decoder->drift->seen)
+		return;
+	foreach(cell, touched->others)
+	{
+		Oid			relid = lfirst_oid(cell);
+		char		kind = get_rel_relkind(relid);
+
+		if (kind == '\0' ||
+			((kind == RELKIND_RELATION || kind == RELKIND_PARTITIONED_TABLE) &&
+			 !get_rel_relispartition(relid) && !created_by(relid, txn)))
+			sluice_decoder_stop(decoder,
+								"table %s: a partition was detached or dropped, as far as can be told",
+								quote_qualified_identifier(table->schema, table->name));
+	}
+}
+
+static void
+check_partitions(SluiceDecoder *decoder, ReorderBufferTXN *txn, const SluiceTable *table,
+				 const SluiceTouched *touched)
+{
+	SluiceWatch *watch = decoder->drift->watch;
+	List	   *partitions = partitions_of(table->oid, txn);
+	ListCell   *cell;
+
+	foreach(cell, sluice_watch_partitions(watch, table->oid))
+	{
+		if (!has_partition(partitions, lfirst_oid(cell)))
+			sluice_decoder_stop(decoder, "table %s: partition %s was detached or dropped",
+								quote_qualified_identifier(table->schema, table->name),
+								relation_name(lfirst_oid(cell)));
+	}
+	foreach(cell, partitions)
+	{
+		Partition  *partition = lfirst(cell);
+
+		if (partition->attached_here ||
+			!sluice_watch_has_partition(watch, partition->relid, table->oid))
+			check_attached(decoder, txn, table, partition->relid);
+	}
+	check_unknown(decoder, txn, table, touched);
+}
+
+/* ---- types ---- */
+
+static void
+check_composite(SluiceDecoder *decoder, ReorderBufferTXN *txn, Oid relid)
+{
+	SluiceCatalogScan scan;
+	ScanKeyData key;
+	HeapTuple	tuple;
+	bool		changed = false;
+
+	sluice_catalog_key_oid(&key, Anum_pg_attribute_attrelid, relid);
+	sluice_catalog_begin(&scan, AttributeRelationId, AttributeRelidNumIndexId, NULL, 1, &key);
+	while (HeapTupleIsValid(tuple = sluice_catalog_next(&scan)))
+		changed |= written_by(tuple, txn);
+	sluice_catalog_end(&scan);
+	if (changed)
+		sluice_decoder_stop(decoder, "composite type %s was changed", relation_name(relid));
+}
+
+/* ---- life ---- */
+
+SluiceDrift *
+sluice_drift_create(SluiceDecoder *decoder)
+{
+	MemoryContext old = MemoryContextSwitchTo(decoder->context);
+	SluiceDrift *drift = palloc0(sizeof(SluiceDrift));
+
+	drift->watch = sluice_watch_create(decoder->schema);
+	for (uint32 i = 0; i < decoder->schema->ntables; i++)
+	{
+		const SluiceTable *table = &decoder->schema->tables[i];
+		ListCell   *cell;
+
+		if ((table->flags & SLUICE_TABLE_PARTITIONED) == 0)
+			continue;
+		foreach(cell, partitions_of(table->oid, NULL))
+			sluice_watch_add_partition(drift->watch, ((Partition *) lfirst(cell))->relid,
+									   table->oid);
+	}
+	MemoryContextSwitchTo(old);
+	return drift;
+}
+
+void
+sluice_drift_seen(SluiceDrift *drift, XLogRecPtr position)
+{
+	drift->seen = position;
+}
+
+/* ---- the check ---- */
+
+static SluiceTable *
+read_table(SluiceDecoder *decoder, Oid relid)
+{
+	return sluice_schema_read_table(relid, decoder->publications, NULL, &decoder->options);
+}
+
+/* NULL: the same as before.  A publication that is gone is a difference. */
+static char *
+compare(SluiceDecoder *decoder, const SluiceTouched *touched)
+{
+	ListCell   *cell;
+	char	   *said;
+
+	if (touched->all)
+		return sluice_diff_schema(decoder->schema,
+								  sluice_schema_read(decoder->publications, NULL,
+													 &decoder->options));
+	foreach(cell, touched->tables)
+	{
+		Oid			relid = lfirst_oid(cell);
+
+		said = sluice_diff_table(sluice_schema_find(decoder->schema, relid),
+								 read_table(decoder, relid));
+		if (said != NULL)
+			return said;
+	}
+	foreach(cell, touched->others)
+	{
+		Oid			relid = lfirst_oid(cell);
+		char		kind = get_rel_relkind(relid);
+
+		if ((kind != RELKIND_RELATION && kind != RELKIND_PARTITIONED_TABLE) ||
+			get_rel_persistence(relid) != RELPERSISTENCE_PERMANENT)
+			continue;
+		said = sluice_diff_table(NULL, read_table(decoder, relid));
+		if (said != NULL)
+			return said;
+	}
+	return NULL;
+}
+
+static char *
+compare_or_missing(SluiceDecoder *decoder, const SluiceTouched *touched)
+{
+	MemoryContext context = CurrentMemoryContext;
+	char	   *volatile said = NULL;
+
+	PG_TRY();
+	{
+		said = compare(decoder, touched);
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		if (error->sqlerrcode != ERRCODE_UNDEFINED_OBJECT)
+			PG_RE_THROW();
+		/* the caller ends the process with it */
+		FlushErrorState();
+		said = error->message;
+	}
+	PG_END_TRY();
+	return said;
+}
+
+void
+sluice_drift_check(SluiceDecoder *decoder, ReorderBufferTXN *txn)
+{
+	SluiceTouched touched;
+	ListCell   *cell;
+	char	   *said;
+
+	sluice_watch_look(decoder->drift->watch, txn, &touched);
+	if (touched.enum_renamed)
+		sluice_decoder_stop(decoder, "a label of an enum type was renamed");
+	foreach(cell, touched.composites)
+		check_composite(decoder, txn, lfirst_oid(cell));
+
+	if (!touched.all && touched.tables == NIL && touched.others == NIL)
+		return;
+	said = compare_or_missing(decoder, &touched);
+	if (said != NULL)
+		sluice_decoder_stop(decoder, "%s", said);
+
+	if (touched.all)
+		touched.tables = NIL;
+	for (uint32 i = 0; i < decoder->schema->ntables; i++)
+	{
+		const SluiceTable *table = &decoder->schema->tables[i];
+
+		if ((table->flags & SLUICE_TABLE_PARTITIONED) != 0 && table->problem == NULL &&
+			(touched.all || list_member_oid(touched.tables, table->oid)))
+			check_partitions(decoder, txn, table, &touched);
+	}
+}

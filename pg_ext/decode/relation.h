@@ -1,0 +1,36 @@
+/*
+ * relation.h: how the rows of a relation are published.
+ */
+#ifndef SLUICE_RELATION_H
+#define SLUICE_RELATION_H
+
+#include "utils/relcache.h"
+
+#include "decoder.h"
+#include "row.h"
+
+typedef struct SluiceRelation
+{
+	Oid			relid;			/* hash key */
+	bool		valid;			/* no invalidation since it was filled */
+	MemoryContext context;		/* of what follows */
+	SluiceTable *table;			/* under which its rows come; NULL: not published */
+	SluiceRowEncoder *encoder;
+	bool		full;			/* old rows come whole */
+	bool		has_key;		/* old rows carry the key of the table */
+	Datum	   *values;			/* natts of the relation each */
+	bool	   *nulls;
+	Datum	   *old_values;
+	bool	   *old_nulls;
+} SluiceRelation;
+
+/* In the decoder's memory. */
+extern SluiceRelations *sluice_relations_create(SluiceDecoder *decoder);
+
+/*
+ * Inside a callback, with the relation of the historic view.  Stops the shard
+ * if its columns are not those of the tracked schema.
+ */
+extern SluiceRelation *sluice_relation_get(SluiceDecoder *decoder, Relation relation);
+
+#endif
