@@ -34,7 +34,7 @@
 
 #include "changelog.h"
 #include "compat.h"
-#include "create.h"
+#include "newslot.h"
 #include "decoder.h"
 #include "drift.h"
 #include "error.h"

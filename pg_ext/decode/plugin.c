@@ -202,7 +202,7 @@ startup(LogicalDecodingContext *ctx, OutputPluginOptions *options, bool is_init)
 }
 
 static void
-begin(LogicalDecodingContext *ctx, ReorderBufferTXN *txn)
+begin_txn(LogicalDecodingContext *ctx, ReorderBufferTXN *txn)
 {
 	SluiceDecoder *decoder = decoder_of(ctx);
 
@@ -225,7 +225,7 @@ note_skipped(SluiceDecoder *decoder, ReorderBufferTXN *txn, Oid relid)
 }
 
 static void
-change(LogicalDecodingContext *ctx, ReorderBufferTXN *txn, Relation relation,
+change_row(LogicalDecodingContext *ctx, ReorderBufferTXN *txn, Relation relation,
 	   ReorderBufferChange *row)
 {
 	SluiceDecoder *decoder = decoder_of(ctx);
@@ -259,7 +259,7 @@ truncated_with_root(int nrelations, Relation relations[], Oid root)
 }
 
 static void
-truncate(LogicalDecodingContext *ctx, ReorderBufferTXN *txn, int nrelations,
+truncate_tables(LogicalDecodingContext *ctx, ReorderBufferTXN *txn, int nrelations,
 		 Relation relations[], ReorderBufferChange *row)
 {
 	SluiceDecoder *decoder = decoder_of(ctx);
@@ -293,7 +293,7 @@ truncate(LogicalDecodingContext *ctx, ReorderBufferTXN *txn, int nrelations,
 }
 
 static void
-commit(LogicalDecodingContext *ctx, ReorderBufferTXN *txn, XLogRecPtr commit_lsn)
+commit_txn(LogicalDecodingContext *ctx, ReorderBufferTXN *txn, XLogRecPtr commit_lsn)
 {
 	SluiceDecoder *decoder = decoder_of(ctx);
 	SluiceCommit message = {.watermark = watermark_of(txn),.end_lsn = txn->end_lsn};
@@ -327,9 +327,9 @@ void
 _PG_output_plugin_init(OutputPluginCallbacks *callbacks)
 {
 	callbacks->startup_cb = startup;
-	callbacks->begin_cb = begin;
-	callbacks->change_cb = change;
-	callbacks->truncate_cb = truncate;
-	callbacks->commit_cb = commit;
+	callbacks->begin_cb = begin_txn;
+	callbacks->change_cb = change_row;
+	callbacks->truncate_cb = truncate_tables;
+	callbacks->commit_cb = commit_txn;
 	callbacks->filter_by_origin_cb = filter_by_origin;
 }

@@ -1,5 +1,5 @@
 /*
- * create.c: making a shard's slot, and the schema as of its first position.
+ * newslot.c: making a shard's slot, and the schema as of its first position.
  *
  * The slot stays ephemeral until the shard's state names it: whatever fails
  * before leaves none behind.  Transactions that began before the slot have to
@@ -36,7 +36,7 @@
 
 #include "changelog.h"
 #include "compat.h"
-#include "create.h"
+#include "newslot.h"
 #include "guc.h"
 #include "plugin.h"
 #include "walwait.h"

@@ -1,8 +1,8 @@
 /*
- * create.h: making a shard's slot.
+ * newslot.h: making a shard's slot.
  */
-#ifndef SLUICE_CREATE_H
-#define SLUICE_CREATE_H
+#ifndef SLUICE_NEWSLOT_H
+#define SLUICE_NEWSLOT_H
 
 #include "decoder.h"
 
