@@ -5,9 +5,11 @@
 
 #include "miscadmin.h"
 #include "pgstat.h"
+#include "replication/message.h"
 #include "replication/walsender_private.h"
 #include "utils/backend_status.h"
 #include "utils/guc.h"
+#include "utils/timeout.h"
 #include "utils/wait_event.h"
 
 #include "compat.h"
@@ -182,4 +184,22 @@ sluice_backend_info(int pid, SluiceBackendInfo *info)
 		return true;
 	}
 	return false;
+}
+
+void
+sluice_disable_transaction_timeout(void)
+{
+#if PG_VERSION_NUM >= 170000
+	disable_timeout(TRANSACTION_TIMEOUT, false);
+#endif
+}
+
+XLogRecPtr
+sluice_log_message(const char *prefix, const char *message, Size size)
+{
+#if PG_VERSION_NUM >= 170000
+	return LogLogicalMessage(prefix, message, size, false, false);
+#else
+	return LogLogicalMessage(prefix, message, size, false);
+#endif
 }

@@ -7,6 +7,7 @@
 #ifndef SLUICE_COMPAT_H
 #define SLUICE_COMPAT_H
 
+#include "access/xlogdefs.h"
 #include "datatype/timestamp.h"
 #include "replication/logical.h"
 #include "replication/reorderbuffer.h"
@@ -41,6 +42,14 @@ typedef enum SluiceWait
 
 /* The wait event, named where the server lets us (17+). */
 extern uint32 sluice_wait_event(SluiceWait wait);
+
+/* 17+ re-arms transaction_timeout at each start of a transaction. */
+extern void sluice_disable_transaction_timeout(void);
+
+/* ---- WAL ---- */
+
+/* A non-transactional logical message, not flushed; returns where it ends. */
+extern XLogRecPtr sluice_log_message(const char *prefix, const char *message, Size size);
 
 /* ---- slots ---- */
 
