@@ -51,10 +51,11 @@ extern SluiceReceive sluice_copyboth_receive(StringInfo message);
 extern void sluice_copyboth_wait(long timeout);
 
 /*
- * A short transaction with superuser rights on our own tables: row security
- * off, search_path pg_catalog, timeouts off.  Not to be held across a wait.
+ * A transaction with superuser rights on our own tables: row security off,
+ * search_path pg_catalog, timeouts off.  With a snapshot (short ones, not to
+ * be held across a wait) or without one (the caller takes its own).
  */
-extern void sluice_copyboth_begin_transaction(void);
+extern void sluice_copyboth_begin_transaction(bool snapshot);
 extern void sluice_copyboth_commit_transaction(void);
 
 #endif
