@@ -10,6 +10,7 @@
 #ifndef SLUICE_SNAPSHOT_H
 #define SLUICE_SNAPSHOT_H
 
+#include "datatype/timestamp.h"
 #include "utils/snapshot.h"
 
 #include "shmem.h"
@@ -28,11 +29,14 @@ typedef struct SluicePlacedSnapshot
 
 /*
  * Inside an open transaction (READ COMMITTED, no xid, no active snapshot),
- * with the locks already taken.  Waits up to 5 s for the decoder to pass the
- * flush position, and for as long as it takes for low to be published.
- * idle() is called at least every second while it waits.
+ * with the locks already taken.  Waits for the decoder to pass the flush
+ * position until `patience` (the smaller the lag, the fewer transactions lie
+ * between low and high), and for as long as it takes for low to be published.
+ * wait() is called while it waits: it waits for the process latch for that
+ * many ms at most and answers interrupts; condition variables are prepared.
  */
-extern void sluice_snapshot_take(SluiceStream *stream, void (*idle) (void *), void *argument,
+extern void sluice_snapshot_take(SluiceStream *stream, TimestampTz patience,
+								 void (*wait) (void *argument, long ms), void *argument,
 								 SluicePlacedSnapshot *placed);
 extern void sluice_snapshot_end(SluicePlacedSnapshot *placed);
 

@@ -1,0 +1,188 @@
+/*
+ * scan.c: see scan.h.
+ *
+ * In: table, snapshot.  Out: INSERT frames, in physical order.
+ * Runs in: copiers, backfill workers.  Locks: ACCESS SHARE on what is scanned.
+ */
+#include "postgres.h"
+
+#include "access/detoast.h"
+#include "access/relation.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
+#include "executor/tuptable.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "allocator.h"
+#include "row.h"
+#include "scan.h"
+
+#define EMIT_SIZE (64 * 1024)
+
+typedef struct Scan
+{
+	const SluiceTable *table;
+	const SluiceEncodeOptions *options;
+	Snapshot	snapshot;
+	MemoryContext row;			/* reset for each row */
+	SluiceBuffer frames;
+	void		(*emit) (void *argument, SluiceBuffer *frames);
+	void	   *argument;
+	uint64		rows;
+	bool		ended;			/* by a problem */
+} Scan;
+
+List *
+sluice_scan_relations(const SluiceTable *table)
+{
+	List	   *all;
+	List	   *leaves = NIL;
+	ListCell   *cell;
+
+	if (!(table->flags & SLUICE_TABLE_PARTITIONED))
+		return list_make1_oid(table->oid);
+
+	all = find_all_inheritors(table->oid, AccessShareLock, NULL);
+	foreach(cell, all)
+		if (get_rel_relkind(lfirst_oid(cell)) == RELKIND_RELATION)
+			leaves = lappend_oid(leaves, lfirst_oid(cell));
+	return leaves;
+}
+
+int64
+sluice_scan_estimate(List *relations, int64 *rows)
+{
+	int64		bytes = 0;
+	double		tuples = 0;
+	bool		known = relations != NIL;
+	ListCell   *cell;
+
+	foreach(cell, relations)
+	{
+		Relation	relation = try_relation_open(lfirst_oid(cell), AccessShareLock);
+
+		if (relation == NULL)
+			continue;
+		bytes += (int64) RelationGetNumberOfBlocks(relation) * BLCKSZ;
+		if (relation->rd_rel->reltuples >= 0)
+			tuples += relation->rd_rel->reltuples;
+		else
+			known = false;
+		relation_close(relation, NoLock);
+	}
+	*rows = known ? (int64) tuples : -1;
+	return bytes;
+}
+
+/* What a user needs to find the row: its place, and its widest column. */
+static void
+report_problem(Scan *scan, TupleTableSlot *slot)
+{
+	SluiceTableProblem problem;
+	int			widest = 0;
+	Size		most = 0;
+
+	for (int i = 0; i < slot->tts_tupleDescriptor->natts; i++)
+	{
+		Size		size;
+
+		if (slot->tts_isnull[i] || TupleDescAttr(slot->tts_tupleDescriptor, i)->attlen != -1)
+			continue;
+		size = toast_raw_datum_size(slot->tts_values[i]);
+		if (size > most)
+		{
+			most = size;
+			widest = i;
+		}
+	}
+	problem.table_oid = scan->table->oid;
+	problem.problem = psprintf("a row is larger than a SQLite row may be: ctid (%u,%u), its largest column is \"%s\" with %zu bytes",
+							   ItemPointerGetBlockNumber(&slot->tts_tid),
+							   ItemPointerGetOffsetNumber(&slot->tts_tid),
+							   NameStr(TupleDescAttr(slot->tts_tupleDescriptor, widest)->attname),
+							   most);
+	sluice_wire_table_problem(&scan->frames, &problem);
+	scan->ended = true;
+}
+
+static void
+scan_row(Scan *scan, SluiceRowEncoder *encoder, TupleTableSlot *slot)
+{
+	MemoryContext caller = MemoryContextSwitchTo(scan->row);
+
+	slot_getallattrs(slot);
+	if (sluice_row_insert(encoder, slot->tts_values, slot->tts_isnull, true, &scan->frames))
+		scan->rows++;
+	else
+		report_problem(scan, slot);
+	MemoryContextSwitchTo(caller);
+	MemoryContextReset(scan->row);
+}
+
+static void
+scan_relation(Scan *scan, Relation relation)
+{
+	char	   *mismatch = NULL;
+	SluiceRowEncoder *encoder = sluice_row_encoder(scan->table, RelationGetRelid(relation),
+												   RelationGetDescr(relation), scan->options,
+												   &mismatch);
+	TupleTableSlot *slot;
+	TableScanDesc rows;
+
+	if (encoder == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("table \"%s\" has changed while its copy began", RelationGetRelationName(relation)),
+				 errdetail_internal("%s", mismatch),
+				 errhint("The copy is tried again.")));
+
+	slot = table_slot_create(relation, NULL);
+	rows = table_beginscan_strat(relation, scan->snapshot, 0, NULL, true, false);
+	while (!scan->ended && table_scan_getnextslot(rows, ForwardScanDirection, slot))
+	{
+		CHECK_FOR_INTERRUPTS();
+		scan_row(scan, encoder, slot);
+		if (scan->frames.length >= EMIT_SIZE)
+			scan->emit(scan->argument, &scan->frames);
+	}
+	table_endscan(rows);
+	ExecDropSingleTupleTableSlot(slot);
+}
+
+uint64
+sluice_scan_table(const SluiceTable *table, List *relations, Snapshot snapshot,
+				  const SluiceEncodeOptions *options,
+				  void (*emit) (void *argument, SluiceBuffer *frames), void *argument)
+{
+	Scan		scan = {0};
+	ListCell   *cell;
+
+	scan.table = table;
+	scan.options = options;
+	scan.snapshot = snapshot;
+	scan.emit = emit;
+	scan.argument = argument;
+	scan.row = AllocSetContextCreate(CurrentMemoryContext, "sluice row", ALLOCSET_DEFAULT_SIZES);
+	sluice_buffer_init(&scan.frames, &sluice_palloc_allocator);
+
+	foreach(cell, relations)
+	{
+		Relation	relation = table_open(lfirst_oid(cell), AccessShareLock);
+
+		scan_relation(&scan, relation);
+		table_close(relation, NoLock);
+		if (scan.ended)
+			break;
+	}
+	if (scan.frames.length > 0)
+		emit(argument, &scan.frames);
+	sluice_buffer_release(&scan.frames);
+	MemoryContextDelete(scan.row);
+	return scan.rows;
+}
