@@ -1,0 +1,122 @@
+/*
+ * call.c: see call.h.
+ *
+ * In: arguments of the procedures.  Out: checked values; errors with hints.
+ * Runs in: client backends.  Locks: none kept.
+ */
+#include "postgres.h"
+
+#include "commands/dbcommands.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+
+#include "call.h"
+#include "copyboth.h"
+#include "error.h"
+
+#define ROLE "sluice_replica"
+
+void
+sluice_call_check_rights(const char *procedure)
+{
+	Oid			role = get_role_oid(ROLE, true);
+
+	if (superuser() || (OidIsValid(role) && has_privs_of_role(GetUserId(), role)))
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+			 errmsg("permission denied for procedure sluice.%s", procedure),
+			 errhint("GRANT " ROLE " TO %s; its members see every published row.",
+					 quote_identifier(GetUserNameFromId(GetUserId(), false)))));
+}
+
+char *
+sluice_call_replica(const text *name)
+{
+	char	   *replica = text_to_cstring(name);
+
+	if (replica[0] == '\0' || strlen(replica) > SLUICE_REPLICA_NAME_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("a replica's name has 1 to %d bytes", SLUICE_REPLICA_NAME_MAX)));
+	return replica;
+}
+
+char *
+sluice_call_shard(const text *name)
+{
+	char	   *shard = text_to_cstring(name);
+
+	if (shard[0] == '\0' || strlen(shard) > SLUICE_SHARD_NAME_MAX ||
+		strspn(shard, "abcdefghijklmnopqrstuvwxyz0123456789_") != strlen(shard))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid shard name \"%s\"", shard),
+				 errhint("A shard's name has 1 to %d of the characters a to z, 0 to 9 and _.",
+						 SLUICE_SHARD_NAME_MAX)));
+	return shard;
+}
+
+bool
+sluice_call_option(const Jsonb *options, const char *name, uint64 *value)
+{
+	JsonbValue	found;
+	char	   *digits = NULL;
+	char	   *end;
+
+	if (!JB_ROOT_IS_OBJECT(options) ||
+		getKeyJsonValueFromContainer(unconstify(JsonbContainer *, &options->root),
+									 name, (int) strlen(name), &found) == NULL)
+		return false;
+	if (found.type == jbvNull)
+		return false;
+	if (found.type == jbvString)
+		digits = pnstrdup(found.val.string.val, found.val.string.len);
+	else if (found.type == jbvNumeric)
+		digits = DatumGetCString(DirectFunctionCall1(numeric_out,
+													 NumericGetDatum(found.val.numeric)));
+	if (digits != NULL && digits[0] != '\0')
+	{
+		errno = 0;
+		*value = strtou64(digits, &end, 10);
+		if (errno == 0 && *end == '\0')
+			return true;
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("option \"%s\" is no number", name)));
+	return false;
+}
+
+SluiceStream *
+sluice_call_find(const char *shard, SluiceState **state, uint64 *generation)
+{
+	MemoryContext caller = CurrentMemoryContext;
+	SluiceStream *stream = sluice_stream_find(MyDatabaseId, shard);
+
+	sluice_copyboth_begin_transaction(true);
+	MemoryContextSwitchTo(caller);
+	*state = sluice_state_read(shard, NoLock, true);
+	sluice_copyboth_commit_transaction();
+
+	if (*state == NULL)
+		ereport(ERROR,
+				(errcode(SLUICE_ERRCODE_UNKNOWN_SHARD),
+				 errmsg("there is no shard \"%s\" in database \"%s\"", shard,
+						get_database_name(MyDatabaseId)),
+				 errhint("CALL sluice.create_shard('%s') makes one; the view sluice.shards shows those there are.",
+						 shard)));
+	if ((*state)->slot == NULL || (*state)->replica_version.major == 0)
+		ereport(ERROR,
+				(errcode(SLUICE_ERRCODE_SHARD_STOPPED),
+				 errmsg("shard \"%s\" is still being created", shard)));
+	if (stream == NULL)
+		ereport(ERROR,
+				(errcode(SLUICE_ERRCODE_SHARD_STOPPED),
+				 errmsg("replication slot \"%s\" of shard \"%s\" is not being decoded",
+						(*state)->slot, shard),
+				 errhint("If the slot is gone, drop the shard and create it afresh; see the server's log.")));
+	*generation = stream->generation;
+	return stream;
+}
