@@ -49,6 +49,7 @@
 #define PUBLISH_BYTES (32 * 1024)
 /* …and its position is published after so many records without any. */
 #define PUBLISH_RECORDS 4096
+#define FRAME_START 8192
 #define ORPHAN_GRACE 10000		/* ms */
 
 extern PGDLLEXPORT void sluice_decoder_main(Datum main_arg);
@@ -60,6 +61,15 @@ SluiceDecoder *
 sluice_decoder_current(void)
 {
 	return current;
+}
+
+void
+sluice_decoder_open_frame(SluiceDecoder *decoder)
+{
+	MemoryContext old = MemoryContextSwitchTo(decoder->context);
+
+	sluice_buffer_reserve(&decoder->frame, FRAME_START);
+	MemoryContextSwitchTo(old);
 }
 
 void
@@ -132,6 +142,7 @@ create_decoder(SluiceStream *stream)
 	decoder->txn = AllocSetContextCreate(context, "sluice transaction", ALLOCSET_DEFAULT_SIZES);
 	decoder->change = AllocSetContextCreate(context, "sluice change", ALLOCSET_DEFAULT_SIZES);
 	sluice_buffer_init(&decoder->frame, &sluice_palloc_allocator);
+	sluice_decoder_open_frame(decoder);
 	MemoryContextSwitchTo(context);
 	return decoder;
 }

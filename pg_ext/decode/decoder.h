@@ -57,6 +57,9 @@ typedef struct SluiceDecoder
 /* The decoder of this process; NULL in any other. */
 extern SluiceDecoder *sluice_decoder_current(void);
 
+/* Gives the frame's buffer its first memory, which lives with the process. */
+extern void sluice_decoder_open_frame(SluiceDecoder *decoder);
+
 /* Puts the frame on the ring. */
 extern void sluice_decoder_emit(SluiceDecoder *decoder);
 

@@ -251,4 +251,5 @@ sluice_create_slot(SluiceDecoder *decoder)
 	stream->create = false;
 	LWLockRelease(sluice_shmem->lock);
 	sluice_stream_set_state(stream, SLUICE_STREAM_STARTING, 0, "");
+	sluice_shmem_wake_launcher();
 }

@@ -93,7 +93,10 @@ put_frames(SluiceDecoder *decoder)
 	decoder->begun = true;
 	decoder->changes++;
 	if (decoder->frame.capacity > FRAME_KEPT)
+	{
 		sluice_buffer_release(&decoder->frame);
+		sluice_decoder_open_frame(decoder);
+	}
 }
 
 void
