@@ -152,3 +152,9 @@ clang-all:
 
 indent:
 	git ls-files -co --exclude-standard 'pg_ext/*.[ch]' 'agent/*.[ch]' 'tests/*.[ch]' | xargs clang-format -i
+
+# ---- Debian packages, beside the tree ----
+
+.PHONY: deb
+deb:
+	dpkg-buildpackage -us -uc -b
