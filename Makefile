@@ -98,6 +98,9 @@ STAGE ?= $(CURDIR)/build/stage
 stage: all
 	tests/lib/stage '$(PG_CONFIG)' '$(STAGE)'
 	$(MAKE) --no-print-directory -s install DESTDIR='$(STAGE)'
+	@set -e; for module in $(wildcard tests/modules/*/); do \
+		$(MAKE) --no-print-directory -s -C $$module PG_CONFIG='$(PG_CONFIG)' all; \
+		$(MAKE) --no-print-directory -s -C $$module PG_CONFIG='$(PG_CONFIG)' install DESTDIR='$(STAGE)'; done
 
 # ---- unit tests: each tests/unit/test_*.c is a CUnit program of its own,
 # linked with what it uses of the agent and the shared code ----
