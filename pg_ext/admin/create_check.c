@@ -142,14 +142,15 @@ report_text(Report *report)
 	return report->text.data;
 }
 
-/* A unique index that may be made the replica identity; NULL: none. */
+/* The unique index that may best be made the replica identity; NULL: none. */
 static char *
-usable_index(const SluiceTable *table)
+usable_index(const SluiceTable *table, bool *primary)
 {
 	Relation	relation = RelationIdGetRelation(table->oid);
 	char	   *found = NULL;
 	ListCell   *cell;
 
+	*primary = false;
 	if (!RelationIsValid(relation))
 		return NULL;
 	foreach(cell, RelationGetIndexList(relation))
@@ -170,9 +171,12 @@ usable_index(const SluiceTable *table)
 			usable = attnum > 0 &&
 				TupleDescAttr(RelationGetDescr(relation), attnum - 1)->attnotnull;
 		}
-		ReleaseSysCache(tuple);
-		if (usable && found == NULL)
+		if (usable && (found == NULL || form->indisprimary))
+		{
 			found = get_rel_name(lfirst_oid(cell));
+			*primary = form->indisprimary;
+		}
+		ReleaseSysCache(tuple);
 	}
 	RelationClose(relation);
 	return found;
@@ -182,8 +186,11 @@ static char *
 remedy(const SluiceTable *table)
 {
 	char	   *name = quote_qualified_identifier(table->schema, table->name);
-	char	   *index = usable_index(table);
+	bool		primary;
+	char	   *index = usable_index(table, &primary);
 
+	if (primary)
+		return psprintf("ALTER TABLE %s REPLICA IDENTITY DEFAULT;", name);
 	if (index)
 		return psprintf("ALTER TABLE %s REPLICA IDENTITY USING INDEX %s;", name,
 						quote_identifier(index));

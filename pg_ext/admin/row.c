@@ -102,7 +102,9 @@ sluice_row_interval(SluiceRow *row, int64 us)
 {
 	Interval   *interval = palloc0(sizeof(Interval));
 
-	interval->time = Max(us, 0);
+	us = Max(us, 0);
+	interval->day = (int32) Min(us / USECS_PER_DAY, PG_INT32_MAX);
+	interval->time = us % USECS_PER_DAY;
 	put(row, IntervalPGetDatum(interval), false);
 }
 

@@ -179,15 +179,41 @@ sluice_stop_drop_slots(const char *shard)
 	sluice_shmem_wake_launcher();
 }
 
+/* Another shard that has the publication; NULL: none. */
+static const char *
+user_of(const char *publication, const char *shard)
+{
+	ListCell   *cell;
+
+	foreach(cell, sluice_admin_shards())
+	{
+		SluiceState *state = sluice_state_read(lfirst(cell), NoLock, true);
+		ListCell   *name;
+
+		if (state == NULL || strcmp(lfirst(cell), shard) == 0)
+			continue;
+		foreach(name, state->publications)
+			if (strcmp(lfirst(name), publication) == 0)
+				return lfirst(cell);
+	}
+	return NULL;
+}
+
 void
 sluice_stop_drop_catalog(const char *shard)
 {
 	SluiceState *state = sluice_state_read(shard, NoLock, true);
 	char		publication[NAMEDATALEN];
+	const char *user;
 
 	sluice_store_drop(shard);
 	if (state == NULL || !state->default_publication)
 		return;
 	sluice_admin_default_publication(publication, shard);
-	sluice_admin_run(psprintf("DROP PUBLICATION IF EXISTS %s", quote_identifier(publication)));
+	user = user_of(publication, shard);
+	if (user)
+		ereport(NOTICE,
+				(errmsg("publication \"%s\" is kept, shard \"%s\" has it too", publication, user)));
+	else
+		sluice_admin_run(psprintf("DROP PUBLICATION IF EXISTS %s", quote_identifier(publication)));
 }
