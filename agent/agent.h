@@ -64,6 +64,7 @@ typedef struct SluiceAgent
 	SluiceConfig config;
 	volatile sig_atomic_t stop; /* nonzero: end soon */
 	int			wake_fd;		/* readable once stop is set */
+	int			lock_fd;		/* filelock.h; -1: none */
 } SluiceAgent;
 
 extern SluiceExit sluice_agent_exit(SluiceOutcome outcome);

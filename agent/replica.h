@@ -1,7 +1,7 @@
 /*
  * replica.h: the SQLite file: lock, pragmas, our tables, position.
  *
- * One agent per file: a lock on "<file>-lock" is held while it is open.  The
+ * One agent per file: main.c holds the lock of "<file>-lock" (filelock.h).  The
  * writer's connection never checkpoints; checkpoint.c has a thread with a
  * connection of its own for that, and for making commits durable.
  *
@@ -66,7 +66,8 @@ typedef struct SluiceReplicaTable
 	bool		integer_key;	/* the key is INTEGER PRIMARY KEY */
 	struct SluiceRowPlans *plans;	/* row.c: prepared statements */
 	SluiceArena arena;			/* of all the above */
-	struct SluiceReplicaTable *next;	/* in its hash chain */
+	uint64_t	judged;			/* apply.c: begin for which `skipped` holds */
+	bool		skipped;		/* its transaction is in the copied rows */
 } SluiceReplicaTable;
 
 typedef struct SluiceReplica
@@ -74,7 +75,6 @@ typedef struct SluiceReplica
 	SluiceAgent *agent;
 	char	   *path;			/* absolute */
 	sqlite3    *db;
-	int			lock_fd;
 	SluiceStage stage;
 	SluiceOrigin origin;
 	SluicePosition position;	/* as committed */
@@ -84,9 +84,12 @@ typedef struct SluiceReplica
 	struct SluiceStatements *statements;	/* statement.c */
 	struct SluiceCheckpoint *checkpoint;	/* checkpoint.c; NULL: none */
 	bool		in_transaction;
+	bool		reader;			/* opened by sluice_replica_open_reader() */
+	int			wal_pages;		/* after the last commit */
 	/* called at least every 100 ms inside long work of SQLite; may be NULL */
 	void		(*idle) (void *argument);
 	void	   *idle_argument;
+	int64_t		stop_seen;		/* when the stop was first noticed in SQLite */
 } SluiceReplica;
 
 typedef enum SluiceOpenMode
@@ -100,9 +103,9 @@ typedef enum SluiceOpenMode
 
 /*
  * Opens and checks the file and reads its tables.  SLUICE_OK: *replica is
- * set.  SLUICE_COPY_AFRESH: there is no usable file (absent with
- * OPEN_EXISTING, empty, other shard).  SLUICE_DAMAGED: corrupt or no replica of ours.
- * SLUICE_UNUSABLE: locked by another agent, not readable, newer format.
+ * set.  SLUICE_COPY_AFRESH: there is no file (OPEN_EXISTING) or it is empty.
+ * SLUICE_DAMAGED: corrupt.  SLUICE_UNUSABLE also: not a replica of ours.
+ * SLUICE_UNUSABLE: not readable or writable, newer format.
  */
 extern SluiceOutcome sluice_replica_open(SluiceAgent *agent, const char *path,
 										 SluiceOpenMode mode, SluiceReplica **replica);
@@ -148,6 +151,7 @@ extern SluiceWatermark sluice_replica_resume(const SluicePosition *position);
 
 extern SluiceOutcome sluice_replica_set_origin(SluiceReplica *replica, const SluiceOrigin *origin,
 											   const char *publications_json);
+extern SluiceOutcome sluice_replica_set_timeline(SluiceReplica *replica, uint32_t timeline);
 extern SluiceOutcome sluice_replica_set_stage(SluiceReplica *replica, SluiceStage stage);
 /* S0, low0, high0 of the list; NULL: passed */
 extern SluiceOutcome sluice_replica_set_list(SluiceReplica *replica, const SluicePlaced *placed);
@@ -193,5 +197,7 @@ extern SluiceOutcome sluice_replica_swap(const char *from, const char *to);
 /* Moves a damaged file and its -wal aside, to "<path>-damaged-<time>". */
 extern SluiceOutcome sluice_replica_set_aside(const char *path);
 extern SluiceOutcome sluice_replica_remove(const char *path);	/* with -wal and -shm */
+extern bool sluice_replica_exists(const char *path);
+extern bool sluice_replica_has_wal(const char *path);
 
 #endif

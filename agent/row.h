@@ -18,6 +18,6 @@
 extern SluiceOutcome sluice_row_copy(SluiceReplica *replica, SluiceReplicaTable *table,
 									 const SluiceFrame *frame);
 
-extern void sluice_row_release_plans(SluiceReplicaTable *table);
+extern void sluice_row_release_plans(SluiceReplica *replica, SluiceReplicaTable *table);
 
 #endif

@@ -12,6 +12,7 @@
 #define SLUICE_SCHEMA_H
 
 #include "replica.h"
+#include "row.h"
 
 /* Creates the table (no index) and notes it; placed NULL: made by the stream. */
 extern SluiceOutcome sluice_schema_create_table(SluiceReplica *replica, const SluiceTable *spec,
