@@ -64,7 +64,8 @@ typedef struct SluiceReplicaTable
 	const SluicePlaced *placed; /* NULL once its high is passed */
 	const char *problem;		/* why it is not followed; NULL */
 	bool		integer_key;	/* the key is INTEGER PRIMARY KEY */
-	struct SluiceRowPlans *plans;	/* row.c: prepared statements */
+	struct SluiceRowPlans *plans;	/* row_plan.c: prepared statements */
+	struct SluiceKeyForm *key_form; /* rowlog.c: its key as JSON */
 	SluiceArena arena;			/* of all the above */
 	uint64_t	judged;			/* apply.c: begin for which `skipped` holds */
 	bool		skipped;		/* its transaction is in the copied rows */

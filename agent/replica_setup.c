@@ -39,7 +39,7 @@ static const char create_sluice[] =
 	" schemaVersion INTEGER NOT NULL, minSafeVersion INTEGER NOT NULL, " ONE_ROW ") STRICT;"
 	"CREATE TABLE \"_sluice.state\"(shard TEXT, systemId INTEGER, timeline INTEGER,"
 	" timestamps INTEGER, numerics INTEGER, stage TEXT NOT NULL, listLow TEXT, listHigh INTEGER,"
-	" listSnapshot BLOB, " ONE_ROW ") STRICT;"
+	" listSnapshot BLOB, rowLog INTEGER NOT NULL DEFAULT 0, " ONE_ROW ") STRICT;"
 	"CREATE TABLE \"_sluice.position\"(xid INTEGER NOT NULL, commitTime INTEGER NOT NULL,"
 	" seen INTEGER NOT NULL, " ONE_ROW ") STRICT;"
 	"CREATE TABLE \"_sluice.tables\"(oid INTEGER PRIMARY KEY, name TEXT NOT NULL,"

@@ -10,6 +10,24 @@
 #define SLUICE_ROW_H
 
 #include "replica.h"
+#include "rowlog.h"
+
+/* Of one transaction of the stream, for all its rows. */
+typedef struct SluiceRowContext
+{
+	SluiceReplica *replica;
+	SluiceRowLog *log;			/* NULL: off */
+	const char *version;		/* _0_version: the transaction's watermark */
+	int			version_size;
+	SluiceValue *values;		/* scratch */
+	size_t		capacity;
+} SluiceRowContext;
+
+extern SluiceOutcome sluice_row_apply(SluiceRowContext *context, SluiceReplicaTable *table,
+									  const SluiceFrame *frame);
+
+/* All rows of a table; they are logged as one. */
+extern SluiceOutcome sluice_row_truncate(SluiceRowContext *context, SluiceReplicaTable *table);
 
 /*
  * First copy: a plain INSERT, _0_version by its DEFAULT.  Fingerprint is
