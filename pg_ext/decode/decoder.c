@@ -278,13 +278,14 @@ start_decoding(SluiceDecoder *decoder, XLogRecPtr start)
 	InvalidateSystemCaches();
 
 	decoder->head = sluice_watermark_before(start);
+	/* set back before a generation begins: senders pair it with the ring */
+	pg_atomic_write_u64(&decoder->stream->decoded, start);
 	sluice_ring_start(decoder->ring, decoder->stream, decoder->head);
 	SpinLockAcquire(&decoder->stream->mutex);
 	decoder->stream->head = decoder->head;
 	decoder->stream->low_valid = false;
 	decoder->stream->waits_for[0] = '\0';
 	SpinLockRelease(&decoder->stream->mutex);
-	pg_atomic_write_u64(&decoder->stream->decoded, start);
 }
 
 /* ---- the loop ---- */
