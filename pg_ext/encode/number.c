@@ -4,7 +4,7 @@
  * numeric, by value: INTEGER where it is integral and fits 64 bits; REAL
  * where the shortest text of the nearest double has the same digits; else the
  * exact decimal as TEXT, without an exponent and trailing zeros.  float4: the
- * double of the shortest decimal that gives the same float4.  NaN is TEXT.
+ * double of the text that PostgreSQL prints.  NaN is TEXT.
  *
  * In: Datums.  Out: values.
  * Runs in: the decoder's callbacks, backends.  Locks: none.
@@ -38,6 +38,8 @@
 #define EXACT_POWER 22			/* 10 ^ 22 is the last exact power in a double */
 #define SURE_DIGITS UINT64CONST(1000000000000000)	/* 15 digits: any double keeps them */
 #define MOST_DIGITS UINT64CONST(100000000000000000) /* 17: more never come back */
+
+#define PRINTED 64				/* room for a double's text */
 
 typedef struct Decimal
 {
@@ -148,9 +150,9 @@ mantissa_of(const Decimal *decimal, uint64 *mantissa, int *exponent)
 	return *mantissa < MOST_DIGITS;
 }
 
-/* The text of a double in parts; false: not finite. */
-static bool
-parse_shortest(const char *printed, uint64 *mantissa, int *exponent)
+/* A number's text in parts, the mantissa without zeros at its end; no sign. */
+static void
+parse_decimal(const char *printed, uint64 *mantissa, int *exponent)
 {
 	bool		point = false;
 
@@ -165,8 +167,6 @@ parse_shortest(const char *printed, uint64 *mantissa, int *exponent)
 			*mantissa = *mantissa * 10 + (*printed - '0');
 			*exponent -= point;
 		}
-		else if (*printed != '-')
-			return false;
 	}
 	if (*printed == 'e')
 		*exponent += atoi(printed + 1);
@@ -175,14 +175,13 @@ parse_shortest(const char *printed, uint64 *mantissa, int *exponent)
 		*mantissa /= 10;
 		++*exponent;
 	}
-	return true;
 }
 
 /* The nearest double. */
 static double
 make_double(bool negative, uint64 mantissa, int exponent)
 {
-	char		printed[64];
+	char		printed[PRINTED];
 	double		value;
 
 	/* one operation on exact operands rounds rightly */
@@ -191,22 +190,43 @@ make_double(bool negative, uint64 mantissa, int exponent)
 			(double) mantissa * powers[exponent];
 	else
 	{
-		snprintf(printed, sizeof(printed), UINT64_FORMAT "e%d", mantissa, exponent);
+		snprintf(printed, PRINTED, UINT64_FORMAT "e%d", mantissa, exponent);
 		value = strtod(printed, NULL);
 	}
 	return negative ? -value : value;
 }
 
+/* The nearest decimal with so many digits, in parts. */
+static void
+nearest_decimal(double value, int digits, uint64 *mantissa, int *exponent, char *printed)
+{
+	snprintf(printed, PRINTED, "%.*e", digits - 1, fabs(value));
+	parse_decimal(printed, mantissa, exponent);
+}
+
+/*
+ * Is this the shortest decimal that gives the value, and of those the
+ * nearest?  That is what the value is printed as.
+ */
 static bool
 prints_back(double value, uint64 mantissa, int exponent)
 {
-	char		printed[DOUBLE_SHORTEST_DECIMAL_LEN];
-	uint64		back;
-	int			back_exponent;
+	char		printed[PRINTED];
+	uint64		nearest;
+	int			nearest_exponent;
+	int			digits = 0;
 
-	double_to_shortest_decimal_buf(value, printed);
-	return parse_shortest(printed, &back, &back_exponent) &&
-		back == mantissa && back_exponent == exponent;
+	if (isinf(value) || value == 0)
+		return false;
+	for (uint64 rest = mantissa; rest > 0; rest /= 10)
+		digits++;
+	nearest_decimal(value, digits, &nearest, &nearest_exponent, printed);
+	if (nearest != mantissa || nearest_exponent != exponent)
+		return false;
+	if (digits == 1)
+		return true;
+	nearest_decimal(value, digits - 1, &nearest, &nearest_exponent, printed);
+	return strtod(printed, NULL) != fabs(value);
 }
 
 /* All digits, no exponent, no zeros at the end; returns the length. */
@@ -331,8 +351,8 @@ sluice_number_encode_float4(SluiceValueEncoder *encoder, Datum value, SluiceBuff
 		sluice_wire_put_real(out, number);
 	else
 	{
-		float_to_shortest_decimal_buf(number, printed);
-		(void) parse_shortest(printed, &mantissa, &exponent);
+		float_to_shortest_decimal_buf(fabsf(number), printed);
+		parse_decimal(printed, &mantissa, &exponent);
 		sluice_wire_put_real(out, make_double(number < 0, mantissa, exponent));
 	}
 }
