@@ -46,25 +46,33 @@ sluice_value_storage(Oid type, const SluiceEncodeOptions *options)
 	return sluice_value_storage_of_base(getBaseType(type), options);
 }
 
+static const char *const pinned[][2] = {
+	{"datestyle", "ISO, YMD"},
+	{"intervalstyle", "postgres"},
+	{"timezone", "UTC"},
+	{"extra_float_digits", "1"},
+	{"bytea_output", "hex"},
+	{"lc_monetary", "C"},
+	{"xmlbinary", "base64"},
+	{"xmloption", "content"},
+	{"quote_all_identifiers", "off"},
+	{"search_path", "pg_catalog"},
+};
+
 int
 sluice_value_pin_settings(void)
 {
-	static const char *const pinned[][2] = {
-		{"datestyle", "ISO, YMD"},
-		{"intervalstyle", "postgres"},
-		{"timezone", "UTC"},
-		{"extra_float_digits", "1"},
-		{"bytea_output", "hex"},
-		{"lc_monetary", "C"},
-		{"xmlbinary", "base64"},
-		{"xmloption", "content"},
-		{"quote_all_identifiers", "off"},
-		{"search_path", "pg_catalog"},
-	};
 	int			level = NewGUCNestLevel();
 
 	for (int i = 0; i < lengthof(pinned); i++)
 		(void) set_config_option(pinned[i][0], pinned[i][1], PGC_USERSET, PGC_S_SESSION,
 								 GUC_ACTION_SAVE, true, 0, false);
 	return level;
+}
+
+void
+sluice_value_pin_session(void)
+{
+	for (int i = 0; i < lengthof(pinned); i++)
+		SetConfigOption(pinned[i][0], pinned[i][1], PGC_USERSET, PGC_S_OVERRIDE);
 }

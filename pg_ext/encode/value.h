@@ -44,4 +44,7 @@ extern const char *sluice_value_name(const char *name);
  * AtEOXact_GUC(true, level). */
 extern int	sluice_value_pin_settings(void);
 
+/* The same for the life of a worker; outside a transaction. */
+extern void sluice_value_pin_session(void);
+
 #endif
