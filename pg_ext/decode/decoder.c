@@ -32,6 +32,7 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
+#include "attach.h"
 #include "changelog.h"
 #include "compat.h"
 #include "newslot.h"
@@ -50,7 +51,6 @@
 /* …and its position is published after so many records without any. */
 #define PUBLISH_RECORDS 4096
 #define FRAME_START 8192
-#define ORPHAN_GRACE 10000		/* ms */
 
 extern PGDLLEXPORT void sluice_decoder_main(Datum main_arg);
 
@@ -147,123 +147,17 @@ create_decoder(SluiceStream *stream)
 	return decoder;
 }
 
-/* NULL, or why this slot is no (longer a) part of a shard. */
-static const char *
-orphaned(const SluiceStream *stream, const SluiceState *state)
-{
-	if (state == NULL)
-		return "its shard does not exist";
-	if (state->slot == NULL)
-		return "its shard was not made completely";
-	if (strcmp(state->slot, NameStr(stream->slot)) != 0)
-		return psprintf("shard \"%s\" has slot \"%s\"", stream->shard, state->slot);
-	return NULL;
-}
-
-/* Waits a grace for a slot that seems to belong to nobody. */
 static void
-wait_grace(void)
+start_decoding(SluiceDecoder *decoder)
 {
-	TimestampTz end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), ORPHAN_GRACE);
-	long		left;
-
-	while ((left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), end)) > 0)
-	{
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, left,
-						 sluice_wait_event(SLUICE_WAIT_PROGRESS));
-		ResetLatch(MyLatch);
-		sluice_worker_interrupts();
-	}
-}
-
-static void
-check_state(SluiceDecoder *decoder, const SluiceState *state)
-{
-	if (state->system_id != GetSystemIdentifier())
-		sluice_decoder_stop(decoder,
-							"its change log was made by another server (system identifier " UINT64_FORMAT ", here " UINT64_FORMAT ")",
-							state->system_id, GetSystemIdentifier());
-	if (state->reset_required)
-		sluice_decoder_stop(decoder, "it was marked to be made anew%s%s",
-							state->reset_reason ? ": " : "",
-							state->reset_reason ? state->reset_reason : "");
-	if (state->publications == NIL)
-		sluice_decoder_stop(decoder, "its state names no publication");
-}
-
-static void
-load_schema(SluiceDecoder *decoder)
-{
-	SluiceWatermark at;
-	Size		size;
-	size_t		used;
-	char	   *data = sluice_schema_load(decoder->stream->shard, &at, &size);
-	MemoryContext old = MemoryContextSwitchTo(decoder->context);
-
-	decoder->schema = palloc0(sizeof(SluiceSchema));
-	if (data == NULL ||
-		!sluice_schema_decode(data, size, &used, &sluice_palloc_allocator, decoder->schema))
-		sluice_decoder_stop(decoder, "the published schema stored in its change log is damaged");
-	MemoryContextSwitchTo(old);
-}
-
-static void
-keep_options(SluiceDecoder *decoder, const SluiceState *state)
-{
-	MemoryContext old = MemoryContextSwitchTo(decoder->context);
-	ListCell   *cell;
-
-	decoder->options.timestamps_text = state->options.timestamps_text;
-	decoder->options.numerics_double = state->options.numerics_double;
-	decoder->publications = NIL;
-	foreach(cell, state->publications)
-		decoder->publications = lappend(decoder->publications, pstrdup(lfirst(cell)));
-	MemoryContextSwitchTo(old);
-}
-
-/*
- * Reads what the shard is and takes its slot.  Returns where decoding begins;
- * invalid: the slot seems to be nobody's.
- */
-static XLogRecPtr
-open_shard(SluiceDecoder *decoder, const char **why)
-{
-	SluiceStream *stream = decoder->stream;
-	SluiceState *state;
-	SluiceLogBounds bounds;
-	XLogRecPtr	start = InvalidXLogRecPtr;
-
-	StartTransactionCommand();
-	PushActiveSnapshot(GetTransactionSnapshot());
-	state = sluice_state_read(stream->shard, NoLock, true);
-	*why = orphaned(stream, state);
-	if (*why != NULL)
-		*why = MemoryContextStrdup(decoder->context, *why);
-	else
-	{
-		check_state(decoder, state);
-		keep_options(decoder, state);
-		load_schema(decoder);
-		decoder->drift = sluice_drift_create(decoder);
-		sluice_changelog_bounds(stream->shard, &bounds);
-		sluice_slot_take(decoder);
-		start = Max(MyReplicationSlot->data.confirmed_flush, bounds.head.major + 1);
-	}
-	PopActiveSnapshot();
-	CommitTransactionCommand();
-	MemoryContextSwitchTo(decoder->context);
-	return start;
-}
-
-static void
-start_decoding(SluiceDecoder *decoder, XLogRecPtr start)
-{
+	XLogRecPtr	confirmed = MyReplicationSlot->data.confirmed_flush;
+	XLogRecPtr	start = Max(confirmed, decoder->log_head.major + 1);
 	MemoryContext old;
 
 	/* inside a transaction: see above */
 	StartTransactionCommand();
 	old = MemoryContextSwitchTo(decoder->context);
-	decoder->logical = CreateDecodingContext(start, NIL, false,
+	decoder->logical = CreateDecodingContext(confirmed, NIL, false,
 											 XL_ROUTINE(.page_read = read_local_xlog_page_no_wait,
 														.segment_open = wal_segment_open,
 														.segment_close = wal_segment_close),
@@ -289,6 +183,54 @@ start_decoding(SluiceDecoder *decoder, XLogRecPtr start)
 }
 
 /* ---- the loop ---- */
+
+/*
+ * The log has the transaction that gave a table its problem: store that, so
+ * that the slot may go beyond it.
+ */
+static void
+store_schema(SluiceDecoder *decoder)
+{
+	SluiceBuffer data;
+
+	/* the caches have the historic view, and get it back */
+	InvalidateSystemCaches();
+	StartTransactionCommand();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	(void) sluice_state_read(decoder->stream->shard, ShareRowExclusiveLock, false);
+	sluice_buffer_init(&data, &sluice_palloc_allocator);
+	sluice_schema_encode(&data, decoder->schema);
+	sluice_schema_store(decoder->stream->shard, decoder->schema_at, data.data, data.length);
+	PopActiveSnapshot();
+	CommitTransactionCommand();
+	MemoryContextSwitchTo(decoder->context);
+	decoder->schema_changed = false;
+	InvalidateSystemCaches();
+}
+
+static bool
+schema_may_be_stored(SluiceDecoder *decoder)
+{
+	SluiceStream *stream = decoder->stream;
+	bool		stored;
+
+	SpinLockAcquire(&stream->mutex);
+	stored = sluice_watermark_compare(stream->stored, decoder->schema_at) >= 0;
+	SpinLockRelease(&stream->mutex);
+	return stored;
+}
+
+static void
+confirm(SluiceDecoder *decoder, XLogRecPtr decoded)
+{
+	if (decoder->schema_changed)
+	{
+		if (!schema_may_be_stored(decoder))
+			return;
+		store_schema(decoder);
+	}
+	sluice_slot_confirm(decoder, decoded);
+}
 
 /* Readers and the stream's entry are told what has come. */
 static void
@@ -318,7 +260,7 @@ publish(SluiceDecoder *decoder)
 	if (decoded > pg_atomic_read_u64(&stream->decoded))
 		pg_atomic_write_u64(&stream->decoded, decoded);
 	ConditionVariableBroadcast(&stream->progress);
-	sluice_slot_confirm(decoder, decoded);
+	confirm(decoder, decoded);
 }
 
 static inline bool
@@ -410,24 +352,16 @@ sluice_decoder_main(Datum main_arg)
 {
 	SluiceStream *stream = sluice_worker_start(SLUICE_WORKER_DECODER, main_arg);
 	SluiceDecoder *decoder = create_decoder(stream);
-	XLogRecPtr	start;
-	const char *why;
 
 	current = decoder;
 	pin_settings();
+	sluice_value_pin_session();
 	if (stream->create)
 		sluice_create_slot(decoder);
 	decoder->relations = sluice_relations_create(decoder);
 
-	start = open_shard(decoder, &why);
-	if (XLogRecPtrIsInvalid(start))
-	{
-		wait_grace();
-		start = open_shard(decoder, &why);
-		if (XLogRecPtrIsInvalid(start))
-			sluice_slot_drop_orphan(decoder, why);
-	}
-	start_decoding(decoder, start);
+	sluice_attach(decoder);
+	start_decoding(decoder);
 	decode(decoder);
 
 	/* the launcher starts us again, from what the log has */

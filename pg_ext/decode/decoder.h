@@ -40,10 +40,16 @@ typedef struct SluiceDecoder
 	/* the transaction that is being decoded */
 	SluiceBuffer frame;
 	bool		begun;			/* its BEGIN is on the ring */
+	bool		known;			/* the log has it: nothing is put, see decoder.c */
 	List	   *skipped;		/* relations whose rows were not published; in txn,
 								 * kept if the transaction changes catalogs */
 
+	/* the tracked schema has a problem that is not stored yet, since this */
+	bool		schema_changed;
+	SluiceWatermark schema_at;
+
 	/* the stream */
+	SluiceWatermark log_head;	/* what the log had when we began */
 	SluiceWatermark head;		/* the last transaction, or where it began */
 	TimestampTz head_time;		/* its commit time; 0: none yet */
 	uint64		on_ring;		/* transactions of this generation */

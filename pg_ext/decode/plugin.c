@@ -89,9 +89,12 @@ open_frames(SluiceDecoder *decoder, ReorderBufferTXN *txn)
 static void
 put_frames(SluiceDecoder *decoder)
 {
-	sluice_decoder_emit(decoder);
-	decoder->begun = true;
-	decoder->changes++;
+	if (!decoder->known)
+	{
+		sluice_decoder_emit(decoder);
+		decoder->begun = true;
+		decoder->changes++;
+	}
 	if (decoder->frame.capacity > FRAME_KEPT)
 	{
 		sluice_buffer_release(&decoder->frame);
@@ -108,6 +111,8 @@ sluice_plugin_table_problem(SluiceDecoder *decoder, ReorderBufferTXN *txn, Sluic
 	sluice_wire_table_problem(open_frames(decoder, txn), &message);
 	put_frames(decoder);
 	table->problem = MemoryContextStrdup(decoder->context, problem);
+	decoder->schema_changed = true;
+	decoder->schema_at = watermark_of(txn);
 	ereport(LOG,
 			(errmsg("sluice shard \"%s\": table %s is not followed any more: %s",
 					decoder->stream->shard,
@@ -211,6 +216,7 @@ begin_txn(LogicalDecodingContext *ctx, ReorderBufferTXN *txn)
 
 	MemoryContextReset(decoder->txn);
 	decoder->begun = false;
+	decoder->known = sluice_watermark_compare(watermark_of(txn), decoder->log_head) <= 0;
 	decoder->skipped = NIL;
 }
 
