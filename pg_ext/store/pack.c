@@ -99,12 +99,6 @@ close_part(SluicePack *pack, bool last)
 	pack->parts++;
 }
 
-bool
-sluice_pack_has_whole(const SluicePack *pack)
-{
-	return pack->whole > 0;
-}
-
 void
 sluice_pack_close_whole(SluicePack *pack)
 {

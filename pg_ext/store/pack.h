@@ -66,7 +66,4 @@ extern void sluice_pack_close_whole(SluicePack *pack);
 /* The ready slices were written. */
 extern void sluice_pack_taken(SluicePack *pack);
 
-/* Whole transactions that are not in a ready slice yet. */
-extern bool sluice_pack_has_whole(const SluicePack *pack);
-
 #endif

@@ -366,11 +366,9 @@ follow(Storer *storer)
 				commit_slices(storer);
 				return true;
 			case SLUICE_RING_EMPTY:
-				if (sluice_pack_has_whole(&storer->pack))
-				{
-					sluice_pack_close_whole(&storer->pack);
+				sluice_pack_close_whole(&storer->pack);
+				if (storer->pack.transactions > 0)
 					write_slices(storer);
-				}
 				commit_slices(storer);
 				return progress;
 			case SLUICE_RING_OVERRUN:
