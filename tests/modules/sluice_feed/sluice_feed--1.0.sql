@@ -21,3 +21,7 @@ CREATE FUNCTION feed_set_retention(shard text, ms int8, bytes int8) RETURNS void
 -- reads the log as a sender does, in transactions of its own pieces
 CREATE FUNCTION feed_read(shard text, after int8, max_bytes int, OUT transactions int8, OUT bytes int8,
 	OUT slices int8, OUT last int8) LANGUAGE C STRICT AS 'MODULE_PATHNAME';
+CREATE FUNCTION feed_set_slot(shard text, slot text) RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME';
+-- the stream's entry: stored and first as text, the stored transaction's end, state and message
+CREATE FUNCTION feed_entry(shard text, OUT stored text, OUT first text, OUT stored_end int8, OUT state text,
+	OUT message text) LANGUAGE C STRICT AS 'MODULE_PATHNAME';

@@ -343,3 +343,47 @@ feed_read(PG_FUNCTION_ARGS)
 		elog(ERROR, "return type must be a row type");
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
 }
+
+PG_FUNCTION_INFO_V1(feed_set_slot);
+Datum
+feed_set_slot(PG_FUNCTION_ARGS)
+{
+	char	   *shard = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	SluiceState *state = sluice_state_read(shard, ShareRowExclusiveLock, false);
+
+	state->slot = text_to_cstring(PG_GETARG_TEXT_PP(1));
+	sluice_state_write(shard, state);
+	PG_RETURN_VOID();
+}
+
+static Datum
+watermark_datum(SluiceWatermark watermark)
+{
+	char		string[SLUICE_WATERMARK_TEXT_MAX];
+
+	sluice_watermark_format(watermark, string);
+	return CStringGetTextDatum(string);
+}
+
+PG_FUNCTION_INFO_V1(feed_entry);
+Datum
+feed_entry(PG_FUNCTION_ARGS)
+{
+	SluiceStream *stream = find_stream(text_to_cstring(PG_GETARG_TEXT_PP(0)));
+	SluiceStream copy;
+	TupleDesc	desc;
+	Datum		values[5];
+	bool		nulls[5] = {0};
+
+	SpinLockAcquire(&stream->mutex);
+	copy = *stream;
+	SpinLockRelease(&stream->mutex);
+	values[0] = watermark_datum(copy.stored);
+	values[1] = watermark_datum(copy.first);
+	values[2] = Int64GetDatum((int64) copy.stored_end_lsn);
+	values[3] = CStringGetTextDatum(sluice_stream_state_name(copy.state));
+	values[4] = CStringGetTextDatum(copy.message);
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
+}
