@@ -272,21 +272,21 @@ open_writer(SluiceReplica *replica, SluiceOpenMode mode)
 		return SLUICE_DAMAGED;
 	}
 	outcome = connect_file(replica, SQLITE_OPEN_READWRITE |
-						   (mode == SLUICE_OPEN_CREATE ? SQLITE_OPEN_CREATE : 0));
+						   (mode == SLUICE_OPEN_EXISTING ? 0 : SQLITE_OPEN_CREATE));
 	if (outcome == SLUICE_OK)
 		outcome = sluice_replica_check(replica);
-	if (outcome == SLUICE_OK || (outcome == SLUICE_COPY_AFRESH && mode == SLUICE_OPEN_CREATE))
+	if (outcome == SLUICE_OK || (outcome == SLUICE_COPY_AFRESH && mode != SLUICE_OPEN_EXISTING))
 	{
 		bool		empty = outcome != SLUICE_OK;
 
-		outcome = sluice_replica_pragmas(replica);
+		outcome = sluice_replica_pragmas(replica, mode == SLUICE_OPEN_LOAD);
 		sqlite3_wal_hook(replica->db, on_wal, replica);
 		if (outcome == SLUICE_OK && empty)
 			outcome = sluice_replica_setup(replica);
 	}
 	if (outcome == SLUICE_OK)
 		outcome = read_all(replica);
-	if (outcome != SLUICE_OK)
+	if (outcome != SLUICE_OK || mode == SLUICE_OPEN_LOAD)
 		return outcome;
 	replica->checkpoint = sluice_checkpoint_start(replica);
 	if (replica->checkpoint == NULL)

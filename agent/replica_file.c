@@ -19,7 +19,7 @@
 #include "log.h"
 #include "replica.h"
 
-static const char *const tails[] = {"", "-wal", "-shm"};
+static const char *const tails[] = {"", "-wal", "-shm", "-journal"};
 
 char *
 sluice_replica_copy_path(const char *path, const SluiceAllocator *allocator)
@@ -81,14 +81,14 @@ failed(const char *what, const char *from, const char *to)
 }
 
 /*
- * Renames name, name-wal and name-shm, the database first: nobody can open it
+ * Renames name and what belongs to it, the database first: nobody can open it
  * without its -wal meanwhile.  What is not there is not missed: an earlier
  * process may have been killed in between.
  */
 static SluiceOutcome
 move(const char *from, const char *to)
 {
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 4; i++)
 	{
 		char		source[PATH_MAX];
 		char		target[PATH_MAX];
@@ -104,7 +104,7 @@ move(const char *from, const char *to)
 SluiceOutcome
 sluice_replica_remove(const char *path)
 {
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 4; i++)
 	{
 		char		name[PATH_MAX];
 

@@ -78,20 +78,27 @@ static const char create_views[] =
 	" ORDER BY stateVersion DESC, pos DESC) AS nth FROM \"_sluice.changes\") WHERE nth = 1;";
 
 SluiceOutcome
-sluice_replica_pragmas(SluiceReplica *replica)
+sluice_replica_pragmas(SluiceReplica *replica, bool load)
 {
-	static const char pragmas[] =
-		"PRAGMA journal_mode = WAL;"
-		"PRAGMA synchronous = NORMAL;"
-		"PRAGMA wal_autocheckpoint = 0;"
-		"PRAGMA journal_size_limit = 67108864;"
+	static const char always[] =
 		"PRAGMA cache_size = -24576;"
 		"PRAGMA secure_delete = OFF;"
 		"PRAGMA foreign_keys = OFF;"
 		"PRAGMA temp_store = FILE;"
 		"PRAGMA trusted_schema = OFF;";
+	static const char following[] =
+		"PRAGMA journal_mode = WAL;"
+		"PRAGMA synchronous = NORMAL;"
+		"PRAGMA wal_autocheckpoint = 0;"
+		"PRAGMA journal_size_limit = 67108864;";
+	static const char loading[] =
+		"PRAGMA journal_mode = TRUNCATE;"
+		"PRAGMA synchronous = FULL;";
+	SluiceOutcome outcome = sluice_replica_exec(replica, always, "set up the connection");
 
-	return sluice_replica_exec(replica, pragmas, "set up the connection");
+	if (outcome != SLUICE_OK)
+		return outcome;
+	return sluice_replica_exec(replica, load ? loading : following, "set up the connection");
 }
 
 SluiceOutcome

@@ -7,8 +7,8 @@
 
 #include "replica.h"
 
-/* Journal mode, sync and cache of the writer's connection. */
-extern SluiceOutcome sluice_replica_pragmas(SluiceReplica *replica);
+/* Journal mode, sync and cache of the writer's connection; load: of a first copy. */
+extern SluiceOutcome sluice_replica_pragmas(SluiceReplica *replica, bool load);
 
 /* Makes our tables in an empty file. */
 extern SluiceOutcome sluice_replica_setup(SluiceReplica *replica);
