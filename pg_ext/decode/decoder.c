@@ -127,7 +127,6 @@ pin_settings(void)
 						PGC_S_OVERRIDE);
 	/* a dead standby must not keep a shard from being made */
 	SetConfigOption("synchronous_commit", "local", PGC_USERSET, PGC_S_OVERRIDE);
-	sluice_value_pin_process();
 }
 
 static SluiceDecoder *

@@ -59,19 +59,6 @@ static const char *const pinned[][2] = {
 	{"search_path", "pg_catalog"},
 };
 
-static const char *const pinned[][2] = {
-	{"datestyle", "ISO, YMD"},
-	{"intervalstyle", "postgres"},
-	{"timezone", "UTC"},
-	{"extra_float_digits", "1"},
-	{"bytea_output", "hex"},
-	{"lc_monetary", "C"},
-	{"xmlbinary", "base64"},
-	{"xmloption", "content"},
-	{"quote_all_identifiers", "off"},
-	{"search_path", "pg_catalog"},
-};
-
 int
 sluice_value_pin_settings(void)
 {
@@ -84,7 +71,7 @@ sluice_value_pin_settings(void)
 }
 
 void
-sluice_value_pin_process(void)
+sluice_value_pin_session(void)
 {
 	for (int i = 0; i < lengthof(pinned); i++)
 		SetConfigOption(pinned[i][0], pinned[i][1], PGC_USERSET, PGC_S_OVERRIDE);

@@ -43,8 +43,6 @@ extern const char *sluice_value_name(const char *name);
  * output functions that look at them; returns the GUC nest level to end with
  * AtEOXact_GUC(true, level). */
 extern int	sluice_value_pin_settings(void);
-/* The same for the life of a worker, whatever ALTER ROLE or DATABASE say. */
-extern void sluice_value_pin_process(void);
 
 /* The same for the life of a worker; outside a transaction. */
 extern void sluice_value_pin_session(void);
