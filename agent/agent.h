@@ -57,6 +57,7 @@ typedef struct SluiceConfig
 	bool		progress;
 	bool		no_copy;		/* never copy afresh: exit with 5 */
 	bool		json;			/* status as JSON */
+	bool		cookies;		/* status: what reinitialize_change_log wants */
 } SluiceConfig;
 
 typedef struct SluiceAgent

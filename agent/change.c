@@ -7,6 +7,8 @@
  * Runs in: the thread that owns the replica, inside its transaction.
  * Locks: none.
  */
+#include <string.h>
+
 #include "apply_internal.h"
 #include "log.h"
 
@@ -189,6 +191,14 @@ schema(SluiceApply *apply, const SluiceFrame *frame)
 	if (oid == 0)
 		return damaged("a schema change");
 	table = find(apply, oid);
+	if (table != NULL && table->problem != NULL &&
+		strcmp(table->problem, SLUICE_PROBLEM_GONE) == 0)
+	{
+		if (frame->tag != SLUICE_TAG_DROP_TABLE)
+			return SLUICE_OK;
+		apply->last = NULL;
+		return sluice_replica_forget(apply->replica, table);
+	}
 	if (table != NULL ? copied_already(apply, table) :
 		apply->replica->list_placed != NULL &&
 		sluice_placed_has(apply->replica->list_placed, &apply->begin))

@@ -16,6 +16,7 @@
 #include "copy_file.h"
 #include "copy_worker.h"
 #include "log.h"
+#include "names.h"
 #include "schema.h"
 
 #define MAX_JOBS 64
@@ -168,6 +169,22 @@ end_group(Copy *copy, bool at_once)
 	return sluice_replica_commit(copy->replica, NULL);
 }
 
+/* After the last of a series of groups, however that ended. */
+static SluiceOutcome
+close_group(Copy *copy, SluiceOutcome outcome)
+{
+	SluiceOutcome ended = SLUICE_OK;
+
+	/* a stop that broke off a statement leaves its transaction undone */
+	if ((outcome == SLUICE_OK || outcome == SLUICE_STOPPED) &&
+		!sqlite3_get_autocommit(copy->replica->db))
+		ended = end_group(copy, true);
+	if (ended != SLUICE_OK)
+		outcome = ended;
+	sluice_replica_rollback(copy->replica);
+	return outcome;
+}
+
 /* Sleeps until a connection has something, or one may be tried again. */
 static SluiceOutcome
 wait_workers(Copy *copy)
@@ -232,19 +249,40 @@ copy_tables(Copy *copy)
 		if (outcome == SLUICE_OK && !some && copy->list.done < copy->list.count)
 			outcome = wait_workers(copy);
 	}
-	if (outcome == SLUICE_OK || outcome == SLUICE_STOPPED)
-	{
-		SluiceOutcome ended = end_group(copy, true);
-
-		if (ended != SLUICE_OK)
-			outcome = ended;
-	}
-	if (outcome != SLUICE_OK)
-		sluice_replica_rollback(copy->replica);
-	return outcome;
+	return close_group(copy, outcome);
 }
 
 /* ---- the end ---- */
+
+/*
+ * Rows are found by their keys from here on.  Names of indexes depend on all
+ * tables, so this is done when all are there; what an earlier run has made
+ * stays.
+ */
+static SluiceOutcome
+index_keys(Copy *copy)
+{
+	SluiceReplica *replica = copy->replica;
+	SluiceIndexNames names;
+	SluiceOutcome outcome = SLUICE_OK;
+
+	sluice_schema_name_indexes(replica, &names);
+	for (size_t i = 0; i < sluice_replica_count(replica) && outcome == SLUICE_OK; i++)
+	{
+		SluiceReplicaTable *table = sluice_replica_at(replica, i);
+
+		outcome = begin_group(copy);
+		if (outcome == SLUICE_OK)
+			outcome = sluice_schema_create_named_indexes(replica, table, SLUICE_INDEXES_KEY,
+														 &names);
+		if (outcome == SLUICE_OK)
+			outcome = end_group(copy, false);
+		if (outcome == SLUICE_OK && copy->agent->stop)
+			outcome = SLUICE_STOPPED;
+	}
+	sluice_arena_release(&names.arena);
+	return close_group(copy, outcome);
+}
 
 /* The stream is followed from the lowest low, that of the list included. */
 static SluiceOutcome
@@ -287,6 +325,8 @@ run(Copy *copy)
 	start_progress(copy);
 	outcome = copy_tables(copy);
 	sluice_progress_finish(&copy->progress, sluice_agent_clock());
+	if (outcome == SLUICE_OK)
+		outcome = index_keys(copy);
 	if (outcome == SLUICE_OK)
 		return complete(copy);
 	if (outcome == SLUICE_STOPPED)

@@ -114,6 +114,20 @@ header(SluiceCopyTable *copy, const char *data, size_t size)
 									  placed.low, &copy->table);
 }
 
+/* The server gives the table up in the middle of it. */
+static SluiceOutcome
+problem(SluiceCopyTable *copy, const SluiceFrame *frame)
+{
+	SluiceTableProblem message;
+
+	if (!sluice_wire_get_table_problem(frame, &copy->arena.allocator, &message) ||
+		message.table_oid != copy->table->spec.oid)
+		return broken("a table's problem is damaged");
+	sluice_log(SLUICE_WARNING, "table \"%s\" is not followed: %s", copy->table->name,
+			   message.problem);
+	return sluice_replica_set_problem(copy->replica, copy->table, message.problem);
+}
+
 /* W: rows. */
 static SluiceOutcome
 rows(SluiceCopyTable *copy, const char *data, size_t size)
@@ -126,24 +140,30 @@ rows(SluiceCopyTable *copy, const char *data, size_t size)
 	copy->progress->bytes += size;
 	while (size > 0 && outcome == SLUICE_OK)
 	{
-		if (sluice_wire_frame(data, size, &frame) != SLUICE_WIRE_OK ||
-			frame.tag != SLUICE_TAG_INSERT)
+		if (sluice_wire_frame(data, size, &frame) != SLUICE_WIRE_OK)
 			return broken("rows are damaged");
-		outcome = sluice_row_copy(copy->replica, copy->table, &frame);
 		data += frame.total;
 		size -= frame.total;
+		if (frame.tag == SLUICE_TAG_TABLE_PROBLEM)
+		{
+			outcome = problem(copy, &frame);
+			continue;
+		}
+		if (frame.tag != SLUICE_TAG_INSERT)
+			return broken("something else between rows");
+		outcome = sluice_row_copy(copy->replica, copy->table, &frame);
 		copy->rows++;
 		copy->progress->rows++;
 	}
 	return outcome;
 }
 
-/* F: the table is complete. */
+/* F: the table is complete.  Indexes come when all tables are there. */
 static SluiceOutcome
 finish(SluiceCopyTable *copy, const char *data, size_t size)
 {
 	SluiceReplicaTable *table = copy->table;
-	SluiceOutcome outcome;
+	SluiceOutcome outcome = SLUICE_OK;
 	SluiceCursor cursor;
 	uint32_t	oid;
 	uint64_t	count;
@@ -156,7 +176,9 @@ finish(SluiceCopyTable *copy, const char *data, size_t size)
 	if (count != copy->rows)
 		return broken("a table ends with another number of rows than came");
 
-	outcome = sluice_schema_create_indexes(copy->replica, table, SLUICE_INDEXES_KEY);
+	/* better none of its rows than some */
+	if (table->problem != NULL)
+		outcome = sluice_row_truncate(&(SluiceRowContext) {.replica = copy->replica}, table);
 	if (outcome == SLUICE_OK)
 		outcome = sluice_replica_set_copied(copy->replica, table);
 	if (outcome == SLUICE_OK)
@@ -166,7 +188,7 @@ finish(SluiceCopyTable *copy, const char *data, size_t size)
 
 	sluice_log(SLUICE_DEBUG, "copied \"%s\", %llu rows", table->name,
 			   (unsigned long long) copy->rows);
-	sluice_row_release_plans(table);
+	sluice_row_release_plans(copy->replica, table);
 	copy->progress->rows_expected += (double) copy->rows - (double) copy->item->rows;
 	copy->progress->tables_done++;
 	copy->table = NULL;
@@ -178,8 +200,11 @@ finish(SluiceCopyTable *copy, const char *data, size_t size)
 static SluiceOutcome
 gone(SluiceCopyTable *copy, const char *data, size_t size)
 {
+	SluiceTable none = {.identity = 'n', .problem = SLUICE_PROBLEM_GONE};
 	SluiceCopyItem *item;
 	SluiceCursor cursor;
+	SluiceReplicaTable *noted;
+	SluiceOutcome outcome;
 	uint32_t	oid;
 
 	sluice_cursor_init(&cursor, data, size);
@@ -192,7 +217,16 @@ gone(SluiceCopyTable *copy, const char *data, size_t size)
 			   item->name);
 	copy->progress->rows_expected -= (double) item->rows;
 	copy->progress->tables_done++;
-	return sluice_copy_list_done(copy->replica, copy->list, item);
+
+	/* the stream may still bring changes of it, and then its end */
+	none.oid = oid;
+	none.schema = item->schema;
+	none.name = item->name;
+	outcome = sluice_replica_note(copy->replica, &none, item->sqlite_name, NULL, &noted);
+	if (outcome == SLUICE_OK)
+		outcome = sluice_replica_set_copied(copy->replica, noted);
+	return outcome == SLUICE_OK ?
+		sluice_copy_list_done(copy->replica, copy->list, item) : outcome;
 }
 
 SluiceOutcome
@@ -228,14 +262,11 @@ SluiceOutcome
 sluice_copy_table_abandon(SluiceCopyTable *copy)
 {
 	SluiceReplicaTable *table = copy->table;
-	SluiceOutcome outcome;
 
 	if (table == NULL)
 		return SLUICE_OK;
 	copy->progress->rows -= copy->rows;
 	copy->table = NULL;
 	copy->item = NULL;
-	sluice_row_release_plans(table);
-	outcome = sluice_schema_drop_table(copy->replica, table);
-	return outcome;
+	return sluice_schema_drop_table(copy->replica, table);
 }

@@ -2,9 +2,8 @@
  * copy_table.h: what one connection of a first copy brings, into the file.
  *
  * States: between tables (table NULL), where H, N and K may come; inside one,
- * where W, F and K may come.  H makes the table, W fills it, F gives it the
- * index of its key and marks it as complete, all inside the SQLite
- * transaction that the caller holds open.
+ * where W, F and K may come.  H makes the table, W fills it, F marks it as
+ * complete, all inside the SQLite transaction that the caller holds open.
  *
  * One thread; several of them write one file in turns.
  */

@@ -54,6 +54,12 @@ typedef struct SluicePosition
 	uint64_t	seen;			/* bare position: nothing more before it (STATUS); 0 */
 } SluicePosition;
 
+/*
+ * `problem` of a table that was on the list of a first copy but gone when its
+ * turn came: it has no SQLite table, and the stream tells of its end.
+ */
+#define SLUICE_PROBLEM_GONE "it was dropped before it could be copied"
+
 /* A table of the replica: kept in memory while the file is open. */
 typedef struct SluiceReplicaTable
 {

@@ -223,18 +223,19 @@ create_index(SluiceReplica *replica, const SluiceReplicaTable *table, const Slui
 								  name) : outcome;
 }
 
-/* Names of all indexes of all tables, by OID, beside the tables'. */
-static size_t
-index_names(SluiceReplica *replica, SluiceArena *arena, SluiceName **names)
+void
+sluice_schema_name_indexes(SluiceReplica *replica, SluiceIndexNames *names)
 {
 	size_t		ntables = sluice_replica_count(replica);
-	SluiceName *taken = sluice_arena_alloc(arena, (ntables + 1) * sizeof(*taken));
+	SluiceName *taken;
 	size_t		count = 0;
 
+	sluice_arena_init(&names->arena);
+	taken = sluice_arena_alloc(&names->arena, (ntables + 1) * sizeof(*taken));
 	for (size_t i = 0; i < ntables; i++)
 		count += sluice_replica_at(replica, i)->spec.nindexes;
-	*names = sluice_arena_alloc(arena, (count + 1) * sizeof(**names));
-	count = 0;
+	names->names = sluice_arena_alloc(&names->arena, (count + 1) * sizeof(SluiceName));
+	names->count = 0;
 	for (size_t i = 0; i < ntables; i++)
 	{
 		const SluiceReplicaTable *table = sluice_replica_at(replica, i);
@@ -242,40 +243,44 @@ index_names(SluiceReplica *replica, SluiceArena *arena, SluiceName **names)
 		taken[i].name = table->name;
 		for (int k = 0; k < table->spec.nindexes; k++)
 		{
-			(*names)[count].id = table->spec.indexes[k].oid;
-			(*names)[count++].plain = sluice_names_plain(table->spec.schema,
-														 table->spec.indexes[k].name,
-														 &arena->allocator);
+			SluiceName *name = &names->names[names->count++];
+
+			name->id = table->spec.indexes[k].oid;
+			name->plain = sluice_names_plain(table->spec.schema, table->spec.indexes[k].name,
+											 &names->arena.allocator);
 		}
 	}
-	sluice_names_assign_beside(*names, count, taken, ntables, &arena->allocator);
-	return count;
+	sluice_names_assign_beside(names->names, names->count, taken, ntables,
+							   &names->arena.allocator);
 }
 
+/* They come back by OID. */
 static const char *
-name_of(const SluiceName *names, size_t count, uint32_t oid)
+name_of(const SluiceIndexNames *names, uint32_t oid)
 {
-	for (size_t i = 0; i < count; i++)
-		if (names[i].id == oid)
-			return names[i].name;
-	return NULL;
+	size_t		low = 0;
+	size_t		high = names->count;
+
+	while (low < high)
+	{
+		size_t		middle = low + (high - low) / 2;
+
+		if (names->names[middle].id < oid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return names->names[low].name;
 }
 
 SluiceOutcome
-sluice_schema_create_indexes(SluiceReplica *replica, SluiceReplicaTable *table,
-							 SluiceIndexes which)
+sluice_schema_create_named_indexes(SluiceReplica *replica, SluiceReplicaTable *table,
+								   SluiceIndexes which, const SluiceIndexNames *names)
 {
 	const SluiceTable *spec = &table->spec;
 	int			key = key_index(spec);
-	SluiceArena arena;
-	SluiceName *names;
 	SluiceOutcome outcome = SLUICE_OK;
-	size_t		count;
 
-	if (spec->nindexes == 0)
-		return SLUICE_OK;
-	sluice_arena_init(&arena);
-	count = index_names(replica, &arena, &names);
 	for (int i = 0; i < spec->nindexes && outcome == SLUICE_OK; i++)
 	{
 		const SluiceIndex *index = &spec->indexes[i];
@@ -285,8 +290,22 @@ sluice_schema_create_indexes(SluiceReplica *replica, SluiceReplicaTable *table,
 		/* INTEGER PRIMARY KEY has no index of its own */
 		if (table->integer_key && is_key(spec, index))
 			continue;
-		outcome = create_index(replica, table, index, name_of(names, count, index->oid));
+		outcome = create_index(replica, table, index, name_of(names, index->oid));
 	}
-	sluice_arena_release(&arena);
+	return outcome;
+}
+
+SluiceOutcome
+sluice_schema_create_indexes(SluiceReplica *replica, SluiceReplicaTable *table,
+							 SluiceIndexes which)
+{
+	SluiceIndexNames names;
+	SluiceOutcome outcome;
+
+	if (table->spec.nindexes == 0)
+		return SLUICE_OK;
+	sluice_schema_name_indexes(replica, &names);
+	outcome = sluice_schema_create_named_indexes(replica, table, which, &names);
+	sluice_arena_release(&names.arena);
 	return outcome;
 }

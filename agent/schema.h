@@ -31,6 +31,23 @@ typedef enum SluiceIndexes
 extern SluiceOutcome sluice_schema_create_indexes(SluiceReplica *replica,
 												  SluiceReplicaTable *table, SluiceIndexes which);
 
+/*
+ * For many tables: the names of all indexes of all tables at once.  They
+ * depend on which tables there are.  The arena is released by the caller.
+ */
+typedef struct SluiceIndexNames
+{
+	SluiceArena arena;
+	struct SluiceName *names;	/* by OID */
+	size_t		count;
+} SluiceIndexNames;
+
+extern void sluice_schema_name_indexes(SluiceReplica *replica, SluiceIndexNames *names);
+extern SluiceOutcome sluice_schema_create_named_indexes(SluiceReplica *replica,
+														SluiceReplicaTable *table,
+														SluiceIndexes which,
+														const SluiceIndexNames *names);
+
 extern SluiceOutcome sluice_schema_drop_table(SluiceReplica *replica, SluiceReplicaTable *table);
 
 /*

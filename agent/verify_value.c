@@ -151,7 +151,8 @@ expect_float(const char *field, size_t size, SluiceValue *value)
 	/* a numeric may have any length */
 	if (size >= sizeof(local) && (text = malloc(size + 1)) == NULL)
 		return false;
-	terminated(field, size, text, size + 1);
+	memcpy(text, field, size);
+	text[size] = '\0';
 	value->class = SLUICE_REAL;
 	value->u.real = strtod(text, &end);
 	whole = size > 0 && *end == '\0';
