@@ -156,6 +156,12 @@ clang-all:
 indent:
 	git ls-files -co --exclude-standard 'pg_ext/*.[ch]' 'agent/*.[ch]' 'tests/*.[ch]' | xargs clang-format -i
 
+# ---- measurements ----
+
+.PHONY: bench
+bench: stage
+	bench/decode
+
 # ---- Debian packages, beside the tree ----
 
 .PHONY: deb
