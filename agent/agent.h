@@ -58,6 +58,8 @@ typedef struct SluiceConfig
 	bool		no_copy;		/* never copy afresh: exit with 5 */
 	bool		json;			/* status as JSON */
 	bool		cookies;		/* status: what reinitialize_change_log wants */
+	char	   *log_level;
+	char	   *config;			/* the file this came from */
 } SluiceConfig;
 
 typedef struct SluiceAgent
@@ -66,6 +68,8 @@ typedef struct SluiceAgent
 	volatile sig_atomic_t stop; /* nonzero: end soon */
 	int			wake_fd;		/* readable once stop is set */
 	int			lock_fd;		/* filelock.h; -1: none */
+	bool		worked;			/* a server has let this agent in: what it refuses now
+								 * may be allowed again */
 } SluiceAgent;
 
 extern SluiceExit sluice_agent_exit(SluiceOutcome outcome);

@@ -19,7 +19,6 @@ typedef struct SluiceConn
 {
 	SluiceAgent *agent;
 	PGconn	   *pg;
-	bool		worked;			/* a greeting, list or header came: for SL007 */
 	int64_t		heard;			/* monotonic time of the last byte from the server */
 	char		sqlstate[6];	/* of the last server error, "" if none */
 } SluiceConn;
