@@ -16,6 +16,7 @@
 #include "catalog/pg_publication.h"
 #include "executor/spi.h"
 #include "lib/stringinfo.h"
+#include "mb/pg_wchar.h"
 #include "replication/slot.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -42,6 +43,13 @@ sluice_create_check_server(void)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("a shard cannot be made while the server is in recovery")));
+
+	if (GetDatabaseEncoding() == PG_SQL_ASCII)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("a database of encoding SQL_ASCII cannot have shards"),
+				 errdetail("Nothing says what its texts mean; replicas hold UTF-8."),
+				 errhint("Move the data to a database of another encoding.")));
 
 	LWLockAcquire(ReplicationSlotControlLock, LW_SHARED);
 	for (int i = 0; i < max_replication_slots; i++)
