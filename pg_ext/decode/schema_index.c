@@ -195,7 +195,8 @@ fill_key(SluiceSchemaReader *reader, SluiceTable *table, const IndexDraft *draft
 	}
 	if (loses_digits(reader, table, draft))
 		sluice_schema_problem(reader, table,
-							  "its key has a numeric column, which would not stay unique as a double: set the shard's option numerics to exact");
+							  "its key has a numeric column, which would not stay unique as a double: "
+							  "set the shard's option numerics to exact");
 	key = MemoryContextAlloc(reader->result, draft->ncolumns * sizeof(uint16_t));
 	for (int i = 0; i < draft->ncolumns; i++)
 		key[i] = sluice_table_column_by_attnum(table, draft->columns[i].attnum);

@@ -54,12 +54,14 @@ check_leaf(SluiceSchemaReader *reader, SluiceTable *table, const SluiceRelationF
 {
 	if (leaf->kind != RELKIND_RELATION || leaf->persistence != RELPERSISTENCE_PERMANENT)
 		sluice_schema_problem(reader, table,
-							  "its partition %s is %s, whose changes are not in the WAL: detach it, or publish without publish_via_partition_root",
+							  "its partition %s is %s, whose changes are not in the WAL: "
+							  "detach it, or publish without publish_via_partition_root",
 							  quote_identifier(NameStr(leaf->name)),
 							  leaf->kind != RELKIND_RELATION ? "a foreign table" : "an unlogged table");
 	else if (!identity_serves(reader, table, leaf))
 		sluice_schema_problem(reader, table,
-							  "the replica identity of its partition %s does not cover the key of the root: give both the same, or the partition REPLICA IDENTITY FULL",
+							  "the replica identity of its partition %s does not cover the key of the root: "
+							  "give both the same, or the partition REPLICA IDENTITY FULL",
 							  quote_identifier(NameStr(leaf->name)));
 }
 

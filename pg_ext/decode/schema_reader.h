@@ -115,7 +115,8 @@ typedef struct SluiceCatalogScan
 extern void sluice_catalog_begin(SluiceCatalogScan *scan, Oid catalog, Oid index,
 								 Snapshot snapshot, int nkeys, ScanKey keys);
 extern HeapTuple sluice_catalog_next(SluiceCatalogScan *scan);
-extern Datum sluice_catalog_value(SluiceCatalogScan *scan, HeapTuple tuple, int attnum, bool *isnull);
+extern Datum sluice_catalog_value(SluiceCatalogScan *scan, HeapTuple tuple, int attnum,
+								  bool *isnull);
 extern void sluice_catalog_end(SluiceCatalogScan *scan);
 extern void sluice_catalog_key_oid(ScanKey key, int attnum, Oid value);
 extern const SluiceRelationFacts *sluice_catalog_relation(SluiceSchemaReader *reader, Oid relid);
@@ -128,9 +129,11 @@ extern List *sluice_catalog_children(Oid relid, Snapshot snapshot);
 /* schema_publication.c */
 extern void sluice_publication_load(SluiceSchemaReader *reader, List *names);
 /* Publishable, and not in a schema that never is. */
-extern bool sluice_publication_candidate(SluiceSchemaReader *reader, const SluiceRelationFacts *relation);
+extern bool sluice_publication_candidate(SluiceSchemaReader *reader,
+										 const SluiceRelationFacts *relation);
 /* As pgoutput has it: itself, a root, or InvalidOid; and by which publications. */
-extern Oid	sluice_publication_publish_as(SluiceSchemaReader *reader, const SluiceRelationFacts *relation,
+extern Oid	sluice_publication_publish_as(SluiceSchemaReader *reader,
+										 const SluiceRelationFacts *relation,
 										  List **publications);
 /* NULL: the publication says nothing of this relation in particular. */
 extern const SluicePublishedRelation *sluice_publication_entry(SluiceSchemaReader *reader,
@@ -138,10 +141,12 @@ extern const SluicePublishedRelation *sluice_publication_entry(SluiceSchemaReade
 															   Oid relid);
 
 /* schema_table.c */
-extern void sluice_schema_fill_table(SluiceSchemaReader *reader, const SluiceRelationFacts *relation,
+extern void sluice_schema_fill_table(SluiceSchemaReader *reader,
+									 const SluiceRelationFacts *relation,
 									 List *publications, SluiceTable *table);
 /* Columns that are not dropped, by attnum. */
-extern SluiceColumnDraft *sluice_schema_columns(SluiceSchemaReader *reader, Oid relid, int *ncolumns);
+extern SluiceColumnDraft *sluice_schema_columns(SluiceSchemaReader *reader, Oid relid,
+												int *ncolumns);
 /* In the result's memory, as UTF-8. */
 extern char *sluice_schema_string(SluiceSchemaReader *reader, const char *string);
 /* A problem is kept if it is the first. */
@@ -154,7 +159,8 @@ extern const char *sluice_schema_default(SluiceSchemaReader *reader, Oid relid, 
 /* schema_index.c */
 extern void sluice_schema_fill_indexes(SluiceSchemaReader *reader, SluiceTable *table);
 /* Attnums of the replica identity's index (not for FULL); empty: none. */
-extern List *sluice_schema_identity(SluiceSchemaReader *reader, const SluiceRelationFacts *relation);
+extern List *sluice_schema_identity(SluiceSchemaReader *reader,
+									const SluiceRelationFacts *relation);
 
 /* schema_leaf.c */
 extern void sluice_schema_check_leaves(SluiceSchemaReader *reader, SluiceTable *table);

@@ -105,14 +105,16 @@ check_publications(SluiceSchemaReader *reader, List *publications, SluiceTable *
 	for (int i = 0; i < lengthof(action_names); i++)
 		if ((actions & (1 << i)) == 0)
 			sluice_schema_problem(reader, table,
-								  "publication %s does not publish %s: ALTER PUBLICATION %s SET (publish = 'insert, update, delete, truncate')",
+								  "publication %s does not publish %s: ALTER PUBLICATION %s "
+								  "SET (publish = 'insert, update, delete, truncate')",
 								  quote_identifier(((SluicePublication *) linitial(publications))->name),
 								  action_names[i],
 								  quote_identifier(((SluicePublication *) linitial(publications))->name));
 	/* a filter does not count for TRUNCATE */
 	if ((unfiltered | SLUICE_PUBLISH_TRUNCATE) != SLUICE_PUBLISH_ALL && filtered_by != NULL)
 		sluice_schema_problem(reader, table,
-							  "publication %s has a row filter for it, which is not supported yet: publish it without WHERE",
+							  "publication %s has a row filter for it, which is not supported yet: "
+							  "publish it without WHERE",
 							  quote_identifier(filtered_by->name));
 }
 
@@ -145,7 +147,8 @@ published_columns(SluiceSchemaReader *reader, List *publications, SluiceTable *t
 		if (cell != list_head(publications) &&
 			!bms_equal(bms_difference(columns, generated), bms_difference(result, generated)))
 			sluice_schema_problem(reader, table,
-								  "its publications have different column lists for it: give it the same list in all of them");
+								  "its publications have different column lists for it: "
+								  "give it the same list in all of them");
 		result = bms_union(result, columns);
 	}
 	return result;
@@ -156,7 +159,8 @@ type_name(SluiceSchemaReader *reader, const SluiceTypeFacts *type)
 {
 	if (!type->array)
 		return sluice_schema_string(reader, NameStr(type->name));
-	return sluice_schema_string(reader, psprintf("%s[]", NameStr(sluice_catalog_type(reader, type->element)->name)));
+	return sluice_schema_string(reader, psprintf("%s[]",
+												 NameStr(sluice_catalog_type(reader, type->element)->name)));
 }
 
 static void
@@ -203,7 +207,8 @@ sluice_schema_fill_table(SluiceSchemaReader *reader, const SluiceRelationFacts *
 	table->schema_oid = relation->namespace;
 	table->flags = relation->kind == RELKIND_PARTITIONED_TABLE ? SLUICE_TABLE_PARTITIONED : 0;
 	table->identity = relation->identity;
-	table->schema = sluice_schema_string(reader, NameStr(sluice_catalog_namespace(reader, relation->namespace)->name));
+	table->schema = sluice_schema_string(reader,
+										 NameStr(sluice_catalog_namespace(reader, relation->namespace)->name));
 	table->name = sluice_schema_string(reader, NameStr(relation->name));
 
 	check_publications(reader, publications, table);

@@ -19,7 +19,8 @@ typedef struct SluiceRowEncoder SluiceRowEncoder;
  * *mismatch (palloc'd text) if the relation's columns are not those of the
  * spec.  Lives in the current memory context, keeps the pointer to table.
  */
-extern SluiceRowEncoder *sluice_row_encoder(const SluiceTable *table, Oid relation, TupleDesc desc,
+extern SluiceRowEncoder *sluice_row_encoder(const SluiceTable *table, Oid relation,
+											TupleDesc desc,
 											const SluiceEncodeOptions *options, char **mismatch);
 
 /*
@@ -30,10 +31,16 @@ extern SluiceRowEncoder *sluice_row_encoder(const SluiceTable *table, Oid relati
  */
 extern bool sluice_row_insert(SluiceRowEncoder *encoder, const Datum *values, const bool *nulls,
 							  bool fetch, SluiceBuffer *out);
-/* old: NULL, or the old tuple's values (full: all columns, else the key only) */
-extern bool sluice_row_update(SluiceRowEncoder *encoder, const Datum *old, const bool *old_nulls, bool full,
-							  const Datum *values, const bool *nulls, SluiceBuffer *out);
-extern bool sluice_row_delete(SluiceRowEncoder *encoder, const Datum *old, const bool *old_nulls, bool full,
-							  SluiceBuffer *out);
+
+/*
+ * old: NULL, or the old tuple's values (full: all columns, else the key only).
+ * ERROR if no replica could find the old row: the caller flags a table that
+ * has neither key nor full before it comes to that.
+ */
+extern bool sluice_row_update(SluiceRowEncoder *encoder, const Datum *old,
+							  const bool *old_nulls, bool full, const Datum *values,
+							  const bool *nulls, SluiceBuffer *out);
+extern bool sluice_row_delete(SluiceRowEncoder *encoder, const Datum *old,
+							  const bool *old_nulls, bool full, SluiceBuffer *out);
 
 #endif

@@ -26,7 +26,8 @@ extern SluiceStorage sluice_value_storage(Oid type, const SluiceEncodeOptions *o
 extern SluiceStorage sluice_value_storage_of_base(Oid type, const SluiceEncodeOptions *options);
 
 /* Looks the type up once; lives in the current memory context. */
-extern SluiceValueEncoder *sluice_value_encoder(Oid type, int32 typmod, const SluiceEncodeOptions *options);
+extern SluiceValueEncoder *sluice_value_encoder(Oid type, int32 typmod,
+												const SluiceEncodeOptions *options);
 
 /*
  * Puts one value that is not NULL.  value may be toasted in any in-memory or

@@ -35,9 +35,12 @@ extern const char *sluice_text_enum_label(Oid label, char *name);	/* NAMEDATALEN
 extern int	sluice_text_char(char value, char *text);
 
 /* number.c */
-extern void sluice_number_encode_numeric(SluiceValueEncoder *encoder, Datum value, SluiceBuffer *out);
-extern void sluice_number_encode_float4(SluiceValueEncoder *encoder, Datum value, SluiceBuffer *out);
-extern void sluice_number_encode_float8(SluiceValueEncoder *encoder, Datum value, SluiceBuffer *out);
+extern void sluice_number_encode_numeric(SluiceValueEncoder *encoder, Datum value,
+										 SluiceBuffer *out);
+extern void sluice_number_encode_float4(SluiceValueEncoder *encoder, Datum value,
+										SluiceBuffer *out);
+extern void sluice_number_encode_float8(SluiceValueEncoder *encoder, Datum value,
+										SluiceBuffer *out);
 /* Shortest text that reads back the same; returns its length. */
 extern int	sluice_number_format_float4(float4 value, char *text);
 extern int	sluice_number_format_float8(float8 value, char *text);
