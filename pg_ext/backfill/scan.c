@@ -170,6 +170,8 @@ sluice_scan_table(const SluiceTable *table, List *relations, Snapshot snapshot,
 	scan.argument = argument;
 	scan.row = AllocSetContextCreate(CurrentMemoryContext, "sluice row", ALLOCSET_DEFAULT_SIZES);
 	sluice_buffer_init(&scan.frames, &sluice_palloc_allocator);
+	/* here, not in the row's context, which is where it grows */
+	sluice_buffer_reserve(&scan.frames, EMIT_SIZE);
 
 	foreach(cell, relations)
 	{
