@@ -305,6 +305,7 @@ init(Sender *sender, const SluiceSenderTask *task)
 	sluice_subscriber_init(&sender->subscriber, task->after);
 	initStringInfo(&sender->message);
 	sluice_buffer_init(&sender->out, &sluice_palloc_allocator);
+	sluice_buffer_reserve(&sender->out, 1024);	/* in this context, not that of the first message */
 	sender->now = GetCurrentTimestamp();
 	sender->last_received = sender->now;
 	sender->durable = task->after;
