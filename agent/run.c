@@ -27,8 +27,10 @@
 static SluiceOutcome
 create_indexes(SluiceReplica *replica)
 {
+	SluiceIndexNames names;
 	SluiceOutcome outcome = SLUICE_OK;
 
+	sluice_schema_name_indexes(replica, &names);
 	for (size_t i = 0; outcome == SLUICE_OK && i < sluice_replica_count(replica); i++)
 	{
 		SluiceReplicaTable *table = sluice_replica_at(replica, i);
@@ -37,12 +39,14 @@ create_indexes(SluiceReplica *replica)
 			continue;
 		outcome = sluice_replica_begin(replica);
 		if (outcome == SLUICE_OK)
-			outcome = sluice_schema_create_indexes(replica, table, SLUICE_INDEXES_ALL);
+			outcome = sluice_schema_create_named_indexes(replica, table, SLUICE_INDEXES_ALL,
+														 &names);
 		if (outcome == SLUICE_OK)
 			outcome = sluice_replica_commit(replica, NULL);
 		if (outcome != SLUICE_OK)
 			sluice_replica_rollback(replica);
 	}
+	sluice_arena_release(&names.arena);
 	return outcome;
 }
 
