@@ -96,6 +96,7 @@ static SluiceOutcome
 commit_group(SluiceApply *apply)
 {
 	SluiceOutcome outcome = SLUICE_OK;
+	uint32_t	whole = apply->grouped;
 
 	if (!apply->replica->in_transaction)
 		return SLUICE_OK;
@@ -115,7 +116,7 @@ commit_group(SluiceApply *apply)
 	apply->seen_written = sluice_agent_clock();
 	if (apply->single > 0)
 		apply->single--;
-	if (apply->next.commit_time != 0)
+	if (whole > 0)
 		apply->counts.lag = sluice_agent_time() - apply->next.commit_time;
 	return SLUICE_OK;
 }
