@@ -133,12 +133,14 @@ set_limits(SluiceSlices *slices, const SluiceState *state, SluiceWatermark floor
 }
 
 static bool
-may_go(const Limits *limits, const SluiceSlice *slice, const SluiceSlice *next)
+may_go(const Limits *limits, const SluiceSlice *slice, const SluiceSlice *next, bool *young)
 {
 	if (slice->commit_time < limits->expired || next->bytes_before <= limits->excess)
 		return true;
-	return slice->commit_time < limits->young &&
-		sluice_watermark_compare(next->first, limits->floor) <= 0;
+	if (sluice_watermark_compare(next->first, limits->floor) > 0)
+		return false;
+	*young = slice->commit_time >= limits->young;
+	return !*young;
 }
 
 /* Deletes from the oldest on; true if the log now begins later. */
@@ -167,7 +169,7 @@ delete_slices(SluiceSlices *slices, const Limits *limits, int limit, SluicePurge
 		if (!HeapTupleIsValid(tuple))
 			break;
 		sluice_slices_form(&next, tuple, RelationGetDescr(slices->heap->relation));
-		if (!may_go(limits, &slice, &next))
+		if (!may_go(limits, &slice, &next, &purge->young))
 			break;
 		if (purge->removed == limit)
 		{

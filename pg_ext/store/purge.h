@@ -12,6 +12,7 @@ typedef struct SluicePurge
 {
 	int			removed;		/* slices */
 	bool		more;			/* the step's limit was reached */
+	bool		young;			/* what comes next is only too young */
 	bool		minimal;		/* nothing but the newest transaction is left */
 	SluiceWatermark first;		/* positions from here on can be started from */
 } SluicePurge;

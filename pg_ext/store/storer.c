@@ -76,6 +76,7 @@ typedef struct Storer
 	TimestampTz purged_at;
 	int			since_purge;	/* slices stored */
 	bool		purge_more;
+	bool		purge_soon;		/* something is about to be old enough */
 	bool		minimal;		/* nothing is left to purge */
 } Storer;
 
@@ -388,13 +389,14 @@ static long
 purge_due_in(const Storer *storer, bool busy)
 {
 	TimestampTz due;
+	bool		soon;
 
 	if (storer->purge_more || (busy && storer->since_purge >= PURGE_EVERY_SLICES))
 		return 0;
 	if (storer->minimal && storer->since_purge == 0)
 		return -1;
-	due = TimestampTzPlusMilliseconds(storer->purged_at,
-									  busy || storer->since_purge == 0 ? PURGE_BUSY_MS : PURGE_IDLE_MS);
+	soon = !busy && (storer->since_purge > 0 || storer->purge_soon);
+	due = TimestampTzPlusMilliseconds(storer->purged_at, soon ? PURGE_IDLE_MS : PURGE_BUSY_MS);
 	return TimestampDifferenceMilliseconds(GetCurrentTimestamp(), due);
 }
 
@@ -414,6 +416,7 @@ purge_step(Storer *storer)
 		wake_others(storer->stream);
 	}
 	storer->purge_more = purge.more;
+	storer->purge_soon = purge.young;
 	storer->minimal = purge.minimal;
 	storer->since_purge = 0;
 	storer->purged_at = GetCurrentTimestamp();
