@@ -17,7 +17,7 @@ static const char settings_sql[] =
 	" ('datestyle', 'ISO, MDY'), ('intervalstyle', 'postgres'), ('timezone', 'UTC'),"
 	" ('bytea_output', 'hex'), ('extra_float_digits', '1'), ('lc_monetary', 'C'),"
 	" ('lc_numeric', 'C'), ('xmloption', 'content'), ('search_path', 'pg_catalog'),"
-	" ('row_security', 'off'), ('statement_timeout', '0'), ('client_encoding', 'UTF8'),"
+	" ('row_security', 'off'), ('jit', 'off'), ('statement_timeout', '0'), ('client_encoding', 'UTF8'),"
 	" ('idle_in_transaction_session_timeout', '0'), ('synchronize_seqscans', 'off'))"
 	" AS s(name, value)";
 
@@ -30,40 +30,51 @@ static const char shard_sql[] =
  * (pg_publication_tables leaves generated columns out, a shard does not).
  */
 static const char columns_sql[] =
-	"WITH published AS ("
-	" SELECT c.oid, t.schemaname, t.tablename, c.relkind,"
-	"  CASE WHEN bool_and(t.rowfilter IS NOT NULL)"
-	"   THEN string_agg('(' || t.rowfilter || ')', ' OR ') END AS filter,"
-	"  array_agg(DISTINCT t.pubname) AS publications,"
-	"  bool_or(r.prattrs IS NULL) AS every_column"
-	" FROM pg_publication_tables t"
+	"WITH entry AS MATERIALIZED ("
+	" SELECT c.oid, t.schemaname, t.tablename, c.relkind, t.rowfilter, t.attnames,"
+	"  r.prattrs IS NULL AS every_column"
+	" FROM pg_publication u"
+	" JOIN pg_publication_tables t ON t.pubname = u.pubname"
 	" JOIN pg_namespace n ON n.nspname = t.schemaname"
 	" JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = t.tablename"
-	" JOIN pg_publication u ON u.pubname = t.pubname"
 	" LEFT JOIN pg_publication_rel r ON r.prpubid = u.oid AND r.prrelid = c.oid"
-	" WHERE t.pubname IN (SELECT json_array_elements_text($1::json))"
+	" WHERE u.pubname IN (SELECT json_array_elements_text($1::json))"
 	"  AND n.nspname <> 'sluice' AND n.nspname NOT LIKE 'cdc\\_%'"
 	"  AND c.relpersistence = 'p'"
-	" GROUP BY c.oid, t.schemaname, t.tablename, c.relkind)"
+	"), listed AS MATERIALIZED ("
+	" SELECT DISTINCT e.oid, l.attname FROM entry e, unnest(e.attnames) AS l(attname)"
+	"), published AS MATERIALIZED ("
+	" SELECT oid, schemaname, tablename, relkind, bool_or(every_column) AS every_column,"
+	"  CASE WHEN bool_and(rowfilter IS NOT NULL)"
+	"   THEN string_agg('(' || rowfilter || ')', ' OR ') END AS filter"
+	" FROM entry GROUP BY oid, schemaname, tablename, relkind"
+	"), attribute AS MATERIALIZED ("
+	" SELECT a.attrelid, a.attnum, a.attname, a.atttypid"
+	" FROM published p JOIN pg_attribute a ON a.attrelid = p.oid"
+	" LEFT JOIN listed l ON l.oid = p.oid AND l.attname = a.attname"
+	" WHERE a.attnum > 0 AND NOT a.attisdropped AND (p.every_column OR l.oid IS NOT NULL)"
+	"), base AS MATERIALIZED ("
+	" WITH RECURSIVE step(type, oid) AS ("
+	"  SELECT DISTINCT atttypid, atttypid FROM attribute"
+	"  UNION ALL SELECT s.type, y.typbasetype FROM step s"
+	"  JOIN pg_type y ON y.oid = s.oid WHERE y.typtype = 'd')"
+	" SELECT s.type, y.* FROM step s JOIN pg_type y ON y.oid = s.oid WHERE y.typtype <> 'd')"
 	" SELECT p.oid, p.schemaname, p.tablename, p.relkind = 'p', p.filter, a.attnum, a.attname,"
 	"  CASE WHEN b.typnamespace = 'pg_catalog'::regnamespace THEN b.typname ELSE '' END,"
 	"  b.typsubscript = 'array_subscript_handler'::regproc AND b.typelem <> 0,"
 	"  EXISTS (SELECT FROM pg_cast k WHERE k.castsource = b.typelem"
 	"   AND k.casttarget = 'json'::regtype AND k.oid >= 16384)"
 	" FROM published p"
-	" LEFT JOIN pg_attribute a ON a.attrelid = p.oid AND a.attnum > 0 AND NOT a.attisdropped"
-	"  AND (p.every_column OR a.attname IN (SELECT unnest(t.attnames)"
-	"   FROM pg_publication_tables t WHERE t.pubname = ANY (p.publications)"
-	"    AND t.schemaname = p.schemaname AND t.tablename = p.tablename))"
-	" LEFT JOIN LATERAL (WITH RECURSIVE base(oid) AS ("
-	"   SELECT a.atttypid UNION ALL SELECT y.typbasetype FROM pg_type y JOIN base"
-	"   ON y.oid = base.oid WHERE y.typtype = 'd')"
-	"  SELECT y.* FROM pg_type y JOIN base ON base.oid = y.oid WHERE y.typtype <> 'd') b ON true"
+	" LEFT JOIN attribute a ON a.attrelid = p.oid"
+	" LEFT JOIN base b ON b.type = a.atttypid"
 	" ORDER BY p.oid, a.attnum";
 
-/* The end of a record behind all that is committed: the replica will be told of it. */
+/*
+ * The end of a record behind all that is committed.  It is transactional for
+ * the flush at its commit: without one it might lie unwritten for a while.
+ */
 static const char position_sql[] =
-	"SELECT pg_logical_emit_message(false, 'sluice-verify', '') - '0/0'::pg_lsn";
+	"SELECT pg_logical_emit_message(true, 'sluice-verify', '') - '0/0'::pg_lsn";
 
 static SluiceOutcome
 failed(SluiceVerifyServer *server, const char *what, PGresult *result)
