@@ -22,6 +22,7 @@
 #define PAGES_CHECKPOINT 2000	/* of 4 kB: checkpoint from here */
 #define PAGES_HOLD 16000		/* hold the writer for the rest from here */
 #define SYNC_EVERY 1000000		/* us between syncs while commits come */
+#define IDLE_EVERY 100000		/* us: signs of life of a writer that is held back */
 #define RETRY_SOON 500000		/* us: the writer was faster */
 #define RETRY_LATER 2000000		/* us: a reader keeps the -wal */
 
@@ -31,6 +32,7 @@ struct SluiceCheckpoint
 	pthread_mutex_t lock;
 	pthread_cond_t wake;		/* for the thread */
 	pthread_cond_t go_on;		/* for the writer */
+	SluiceReplica *replica;		/* for the writer's own thread only */
 	sqlite3    *db;
 	int			wal_fd;
 	char		path[PATH_MAX];
@@ -52,9 +54,23 @@ struct SluiceCheckpoint
 void
 sluice_checkpoint_enter(SluiceCheckpoint *cp)
 {
+	SluiceReplica *replica = cp->replica;
+
 	pthread_mutex_lock(&cp->lock);
 	while (cp->hold)
-		pthread_cond_wait(&cp->go_on, &cp->lock);
+	{
+		struct timespec at;
+		int64_t		until = sluice_agent_clock() + IDLE_EVERY;
+
+		at.tv_sec = until / 1000000;
+		at.tv_nsec = until % 1000000 * 1000;
+		if (pthread_cond_timedwait(&cp->go_on, &cp->lock, &at) != ETIMEDOUT ||
+			replica->idle == NULL)
+			continue;
+		pthread_mutex_unlock(&cp->lock);
+		replica->idle(replica->idle_argument);
+		pthread_mutex_lock(&cp->lock);
+	}
 	cp->writing = true;
 	pthread_mutex_unlock(&cp->lock);
 }
@@ -308,6 +324,7 @@ sluice_checkpoint_start(SluiceReplica *replica)
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 	pthread_cond_init(&cp->wake, &monotonic);
 	pthread_cond_init(&cp->go_on, &monotonic);
+	cp->replica = replica;
 	pthread_condattr_destroy(&monotonic);
 	if (!open_connection(cp) || pthread_create(&cp->thread, NULL, run, cp) != 0)
 	{

@@ -81,8 +81,9 @@ static uint64_t next_lsn;
 static inline SluiceOutcome
 reopen(void)
 {
-	if (replica != NULL)
-		sluice_replica_close(replica);
+	sluice_apply_destroy(apply);
+	apply = NULL;
+	sluice_replica_close(replica);
 	replica = NULL;
 	return sluice_replica_open(&agent, path, SLUICE_OPEN_CREATE, &replica);
 }
