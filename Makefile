@@ -134,11 +134,11 @@ asan-unit:
 .PHONY: check demo
 check:
 	@tests/lib/packages check
-	@cd "$$(tests/lib/reachable)" && $(MAKE) --no-print-directory stage && tests/lib/check $(PHASES)
+	@cd "$$(tests/lib/reachable)" && $(MAKE) --no-print-directory -j$(shell nproc) stage && tests/lib/check $(PHASES)
 
 demo:
 	@tests/lib/packages demo
-	@cd "$$(tests/lib/reachable)" && $(MAKE) --no-print-directory stage && demo/run $(DEMO)
+	@cd "$$(tests/lib/reachable)" && $(MAKE) --no-print-directory -j$(shell nproc) stage && demo/run $(DEMO)
 
 # ---- static checks; make lint LINT=--short leaves out the slow ones ----
 
