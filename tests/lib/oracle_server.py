@@ -45,7 +45,8 @@ SELECT json_build_object(
         SELECT json_agg(json_build_object(
             'attnum', a.attnum, 'name', a.attname, 'type', b.typname, 'kind', b.typtype,
             'schema', bn.nspname,
-            'array', b.typsubscript = 'array_subscript_handler'::regproc AND b.typelem <> 0,
+            'array', b.typsubscript = 'array_subscript_handler'::regproc AND b.typelem <> 0
+                AND b.oid NOT IN ('int2vector'::regtype, 'oidvector'::regtype),
             'element_cast', (SELECT count(*) FROM pg_cast pc WHERE pc.castsource = b.typelem
                              AND pc.casttarget = 'json'::regtype AND pc.oid >= 16384)
             ) ORDER BY a.attnum)
