@@ -139,16 +139,13 @@ END
 $node->safe_psql('postgres', 'CREATE TABLE v (id int PRIMARY KEY, ' . join(', ', map { "$column_of{$_} $_" } @types) . ')');
 $node->safe_psql('postgres', inserts('v', 1));
 
-# a key of every type that can be one, each also as a key of two columns
-my @keys = grep { !/^(json|xml|point|polygon|box|circle|money\[\]|json\[\]|xid8|int2vector|tsquery|tsvector)$/ } @types;
-foreach my $type (@keys)
-{
-	$node->safe_psql('postgres', "CREATE TABLE k_$column_of{$type} (k $type PRIMARY KEY, n int);"
-		. "CREATE TABLE kk_$column_of{$type} (n int, k $type, PRIMARY KEY (k, n));"
-		. join('', map { my $value = quoted($_);
-			length > 2000 ? '' : "INSERT INTO k_$column_of{$type} VALUES ($value, 1);"
-			. "INSERT INTO kk_$column_of{$type} VALUES (1, $value), (2, $value);" } @{ $samples{$type} }));
-}
+# a key of every type that can be one
+my @keys = grep { !/^(json|xml|point|polygon|box|circle|json\[\]|int2vector|tsquery|tsvector)$/ } @types;
+$node->safe_psql('postgres', join '', map {
+	my $type = $_;
+	"CREATE TABLE k_$column_of{$type} (k $type PRIMARY KEY, n int);" . join '',
+	  map { length > 2000 ? '' : "INSERT INTO k_$column_of{$type} VALUES (" . quoted($_) . ', 1);' } @{ $samples{$type} }
+} @keys);
 
 create_shard($node, 'demo');
 my $agent = start_agent(node => $node, shard => 'demo', name => 'first');
@@ -166,11 +163,7 @@ is(replica_query($agent->replica, 'SELECT count(*) FROM v a JOIN v b ON b.id = a
 # updates that touch one column, TOAST values unchanged; keys that change; deletes by every key
 $node->safe_psql('postgres', "UPDATE v SET $column_of{int2} = 5 WHERE id % 2 = 0; UPDATE v SET id = id + 5000 WHERE id > 1000");
 compare($node, $agent->replica, what => 'the stream: updates');
-foreach my $type (@keys)
-{
-	$node->safe_psql('postgres', "UPDATE k_$column_of{$type} SET n = 2; UPDATE kk_$column_of{$type} SET n = n + 10;"
-		. "DELETE FROM kk_$column_of{$type} WHERE n = 11;");
-}
+$node->safe_psql('postgres', join '', map { "UPDATE k_$column_of{$_} SET n = 2;" } @keys);
 compare($node, $agent->replica, what => 'the stream: updates by every type of key');
 $node->safe_psql('postgres', join('', map { "DELETE FROM k_$column_of{$_} WHERE ctid = (SELECT min(ctid) FROM k_$column_of{$_});" } @keys));
 compare($node, $agent->replica, what => 'the stream: deletes by every type of key');
@@ -184,7 +177,8 @@ my $plain = start_agent(node => $node, shard => 'plain', name => 'plain');
 compare($node, $plain->replica, shard => 'plain', what => 'timestamps as text, numerics as doubles: copy');
 $node->safe_psql('postgres', inserts('v', 20001));
 compare($node, $plain->replica, shard => 'plain', what => 'timestamps as text, numerics as doubles: stream');
-is(replica_query($plain->replica, "SELECT group_concat(DISTINCT typeof($column_of{numeric})), group_concat(DISTINCT typeof($column_of{timestamptz})) FROM v"),
-	'null,real,text|null,text', 'their storage');
+is(replica_query($plain->replica, "SELECT group_concat(t) FROM (SELECT DISTINCT typeof($column_of{$_}) t FROM v ORDER BY t)"),
+	{ numeric => 'null,real,text', timestamptz => 'null,text', date => 'null,text' }->{$_}, "storage of $_")
+  foreach qw(numeric timestamptz date);
 
 done_testing();
