@@ -12,6 +12,7 @@
  */
 #include "postgres.h"
 
+#include "access/detoast.h"
 #include "access/tupdesc.h"
 #include "catalog/pg_attribute.h"
 #include "utils/builtins.h"
@@ -19,6 +20,8 @@
 
 #include "row.h"
 #include "value_internal.h"
+
+#define LARGE_VALUE ((Size) 64 * 1024 * 1024)
 
 typedef struct RowColumn
 {
@@ -102,6 +105,47 @@ on_disk(const RowColumn *column, Datum value)
 	return column->typlen == -1 && VARATT_IS_EXTERNAL_ONDISK(DatumGetPointer(value));
 }
 
+/*
+ * A value so large that its text may be above what a palloc gives: that limit
+ * is the row's, not the stream's.  Output functions leave nothing behind but
+ * memory and references that the end of the transaction releases.
+ */
+static bool
+encode_large(const RowColumn *column, Datum value, SluiceBuffer *out)
+{
+	MemoryContext context = CurrentMemoryContext;
+	volatile bool fits = true;
+
+	PG_TRY();
+	{
+		column->value->encode(column->value, value, out);
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		if (error->sqlerrcode != ERRCODE_PROGRAM_LIMIT_EXCEEDED &&
+			strncmp(error->message, "invalid memory alloc request size", 33) != 0)
+			PG_RE_THROW();
+		FlushErrorState();
+		FreeErrorData(error);
+		fits = false;
+	}
+	PG_END_TRY();
+	return fits;
+}
+
+static inline bool
+encode_value(const RowColumn *column, Datum value, SluiceBuffer *out)
+{
+	if (unlikely(column->typlen == -1 && toast_raw_datum_size(value) > LARGE_VALUE))
+		return encode_large(column, value, out);
+	column->value->encode(column->value, value, out);
+	return true;
+}
+
 /* Puts ncolumns values; false as soon as they are more than a row may have. */
 static bool
 put_row(SluiceRowEncoder *encoder, const Datum *values, const bool *nulls, bool fetch,
@@ -117,8 +161,8 @@ put_row(SluiceRowEncoder *encoder, const Datum *values, const bool *nulls, bool 
 			sluice_wire_put_null(out);
 		else if (!fetch && on_disk(column, values[column->at]))
 			sluice_wire_put_unchanged(out);
-		else
-			column->value->encode(column->value, values[column->at], out);
+		else if (!encode_value(column, values[column->at], out))
+			return false;
 		if (unlikely(out->length - start > SLUICE_ROW_MAX))
 			return false;
 	}
