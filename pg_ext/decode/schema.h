@@ -46,4 +46,7 @@ extern bool sluice_schema_keyless(const SluiceTable *table);
  */
 extern Oid	sluice_schema_publish_as(const SluiceSchema *schema, Oid relid);
 
+/* The relations that hold the rows of a partitioned table. */
+extern List *sluice_schema_leaves(Oid root, Snapshot snapshot);
+
 #endif

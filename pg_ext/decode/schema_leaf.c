@@ -13,6 +13,7 @@
 #include "catalog/pg_class.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
 
 #include "schema_reader.h"
 
@@ -83,4 +84,25 @@ sluice_schema_check_leaves(SluiceSchemaReader *reader, SluiceTable *table)
 		else
 			check_leaf(reader, table, child);
 	}
+}
+
+List *
+sluice_schema_leaves(Oid root, Snapshot snapshot)
+{
+	List	   *pending = sluice_catalog_children(root, snapshot);
+	List	   *leaves = NIL;
+
+	while (pending != NIL)
+	{
+		Oid			relid = llast_oid(pending);
+
+		CHECK_FOR_INTERRUPTS();
+		pending = list_delete_last(pending);
+		/* what kind a relation is never changes */
+		if (get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE)
+			pending = list_concat(pending, sluice_catalog_children(relid, snapshot));
+		else
+			leaves = lappend_oid(leaves, relid);
+	}
+	return leaves;
 }
