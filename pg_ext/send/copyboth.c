@@ -20,23 +20,28 @@
 #include "tcop/pquery.h"
 #include "tcop/tcopprot.h"
 #include "utils/guc.h"
+#include "utils/memutils.h"
 #include "utils/portal.h"
 #include "utils/snapmgr.h"
 #include "utils/timeout.h"
+#include "utils/timestamp.h"
 
 #include "backend_libpq.h"
 #include "compat.h"
 #include "copyboth.h"
 
+#define LARGE (256 * 1024)		/* of a buffer, what is kept */
+
 /* one conversation a process: it has one client */
 static bool done_sent;
 static bool done_received;
 static StringInfoData joined;	/* head and body of a message in one piece */
+static TimestampTz moved_at;
 
 /* of the open transaction */
 static Oid	saved_user;
 static int	saved_context;
-static int	guc_level;
+static MemoryContext saved_memory;
 static bool has_snapshot;
 
 void
@@ -83,6 +88,7 @@ sluice_copyboth_begin(void)
 
 	done_sent = false;
 	done_received = false;
+	moved_at = GetCurrentTimestamp();
 	pq_beginmessage(&message, 'W');
 	pq_sendbyte(&message, 0);
 	pq_sendint16(&message, 0);
@@ -92,8 +98,9 @@ sluice_copyboth_begin(void)
 }
 
 void
-sluice_copyboth_end(void)
+sluice_copyboth_end(int timeout)
 {
+	TimestampTz begun = GetCurrentTimestamp();
 	StringInfoData ignored;
 
 	if (!done_sent)
@@ -104,8 +111,12 @@ sluice_copyboth_end(void)
 	initStringInfo(&ignored);
 	while (!sluice_copyboth_flush() || !done_received)
 	{
-		if (sluice_copyboth_receive(&ignored) == SLUICE_RECEIVE_NONE)
-			sluice_copyboth_wait(-1);
+		if (sluice_copyboth_receive(&ignored) != SLUICE_RECEIVE_NONE)
+			continue;
+		if (timeout > 0 &&
+			TimestampDifferenceExceeds(begun, GetCurrentTimestamp(), timeout))
+			sluice_copyboth_give_up("the client does not end the conversation");
+		sluice_copyboth_wait(timeout > 0 ? timeout : -1);
 	}
 	pfree(ignored.data);
 	pfree(joined.data);
@@ -126,6 +137,11 @@ sluice_copyboth_send2(char type, const char *head, Size head_size, const char *b
 	if (size > 0)
 		appendBinaryStringInfo(&joined, body, (int) size);
 	pq_putmessage_noblock('d', joined.data, joined.len);
+	if (joined.maxlen > LARGE)
+	{
+		joined.maxlen = LARGE;
+		joined.data = repalloc(joined.data, LARGE);
+	}
 }
 
 void
@@ -140,7 +156,10 @@ sluice_copyboth_flush(void)
 	/* who has gone does not read why */
 	if (pq_flush_if_writable() != 0)
 		proc_exit(0);
-	return !pq_is_send_pending();
+	if (pq_is_send_pending())
+		return false;
+	moved_at = GetCurrentTimestamp();
+	return true;
 }
 
 bool
@@ -149,16 +168,23 @@ sluice_copyboth_pending(void)
 	return pq_is_send_pending();
 }
 
-/* ---- from the client ---- */
-
-static void
-lost(void)
+TimestampTz
+sluice_copyboth_moved_at(void)
 {
+	return moved_at;
+}
+
+void
+sluice_copyboth_give_up(const char *reason)
+{
+	whereToSendOutput = DestNone;
 	ereport(COMMERROR,
 			(errcode(ERRCODE_CONNECTION_FAILURE),
-			 errmsg("unexpected EOF on the connection of a replica")));
+			 errmsg("connection of a replica ended: %s", reason)));
 	proc_exit(0);
 }
+
+/* ---- from the client ---- */
 
 static int
 size_limit(unsigned char type)
@@ -189,7 +215,7 @@ next_message(unsigned char *type, StringInfo message)
 	pq_startmsgread();
 	r = pq_getbyte_if_available(type);
 	if (r < 0)
-		lost();
+		sluice_copyboth_give_up("unexpected end of file");
 	if (r == 0)
 	{
 		pq_endmsgread();
@@ -197,7 +223,8 @@ next_message(unsigned char *type, StringInfo message)
 	}
 	resetStringInfo(message);
 	if (pq_getmessage(message, size_limit(*type)))
-		lost();
+		sluice_copyboth_give_up("unexpected end of file");
+	moved_at = GetCurrentTimestamp();
 	return true;
 }
 
@@ -233,6 +260,15 @@ sluice_copyboth_receive(StringInfo message)
 /* ---- waiting ---- */
 
 void
+sluice_copyboth_heed_interrupts(void)
+{
+	/* the farewell would wait for the socket */
+	if (ProcDiePending && pq_is_send_pending() && !sluice_copyboth_flush())
+		whereToSendOutput = DestNone;
+	CHECK_FOR_INTERRUPTS();
+}
+
+void
 sluice_copyboth_wait(long timeout)
 {
 	WaitEvent	event;
@@ -247,10 +283,12 @@ sluice_copyboth_wait(long timeout)
 
 	InvalidateCatalogSnapshotConditionally();
 	ModifyWaitEvent(FeBeWaitSet, FeBeWaitSetSocketPos, events, NULL);
-	(void) WaitEventSetWait(FeBeWaitSet, timeout, &event, 1,
-							sluice_wait_event(SLUICE_WAIT_CLIENT));
+	if (WaitEventSetWait(FeBeWaitSet, timeout, &event, 1,
+						 sluice_wait_event(SLUICE_WAIT_CLIENT)) == 1 &&
+		(event.events & WL_SOCKET_WRITEABLE))
+		moved_at = GetCurrentTimestamp();
 	ResetLatch(MyLatch);
-	CHECK_FOR_INTERRUPTS();
+	sluice_copyboth_heed_interrupts();
 	if (ConfigReloadPending)
 	{
 		ConfigReloadPending = false;
@@ -272,12 +310,14 @@ sluice_copyboth_begin_transaction(bool snapshot)
 		{"search_path", "pg_catalog"},
 		{"row_security", "off"},
 		{"lock_timeout", "0"},
+		{"synchronous_commit", "local"},	/* a lost standby is nothing to replicas */
 		{"default_transaction_read_only", "off"},
 	};
 
 	GetUserIdAndSecContext(&saved_user, &saved_context);
 	SetUserIdAndSecContext(BOOTSTRAP_SUPERUSERID, saved_context | SECURITY_LOCAL_USERID_CHANGE);
-	guc_level = NewGUCNestLevel();
+	saved_memory = MemoryContextSwitchTo(CurTransactionContext);
+	(void) NewGUCNestLevel();	/* all that is set from here on ends with the transaction */
 	for (int i = 0; i < lengthof(pinned); i++)
 		(void) set_config_option(pinned[i][0], pinned[i][1], PGC_SUSET, PGC_S_SESSION,
 								 GUC_ACTION_SAVE, true, 0, false);
@@ -294,7 +334,7 @@ sluice_copyboth_commit_transaction(void)
 	if (has_snapshot)
 		PopActiveSnapshot();
 	has_snapshot = false;
-	AtEOXact_GUC(true, guc_level);
+	MemoryContextSwitchTo(saved_memory);
 	SetUserIdAndSecContext(saved_user, saved_context);
 	commit();
 }
