@@ -2,26 +2,28 @@
  * scan.c: see scan.h.
  *
  * In: table, snapshot.  Out: INSERT frames, in physical order.
- * Runs in: copiers, backfill workers.  Locks: ACCESS SHARE on what is scanned.
+ * Runs in: copiers, backfill workers.  Locks: the caller's, on what is scanned.
  */
 #include "postgres.h"
 
 #include "access/detoast.h"
-#include "access/relation.h"
 #include "access/table.h"
 #include "access/tableam.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "executor/tuptable.h"
 #include "miscadmin.h"
-#include "storage/bufmgr.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 
 #include "allocator.h"
 #include "row.h"
 #include "scan.h"
+#include "schema.h"
 
 #define EMIT_SIZE (64 * 1024)
 
@@ -39,20 +41,47 @@ typedef struct Scan
 } Scan;
 
 List *
-sluice_scan_relations(const SluiceTable *table)
+sluice_scan_candidates(Oid relid)
 {
-	List	   *all;
-	List	   *leaves = NIL;
-	ListCell   *cell;
+	if (get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE)
+		return list_make1_oid(relid);
+	return find_all_inheritors(relid, NoLock, NULL);
+}
 
+List *
+sluice_scan_relations(const SluiceTable *table, Snapshot snapshot)
+{
 	if (!(table->flags & SLUICE_TABLE_PARTITIONED))
 		return list_make1_oid(table->oid);
+	return sluice_schema_leaves(table->oid, snapshot);
+}
 
-	all = find_all_inheritors(table->oid, AccessShareLock, NULL);
-	foreach(cell, all)
-		if (get_rel_relkind(lfirst_oid(cell)) == RELKIND_RELATION)
-			leaves = lappend_oid(leaves, lfirst_oid(cell));
-	return leaves;
+/* By what VACUUM and ANALYZE have noted. */
+static int64
+noted_size(Form_pg_class class)
+{
+	HeapTuple	toast = SearchSysCache1(RELOID, ObjectIdGetDatum(class->reltoastrelid));
+	int64		pages = class->relpages;
+
+	if (HeapTupleIsValid(toast))
+	{
+		pages += ((Form_pg_class) GETSTRUCT(toast))->relpages;
+		ReleaseSysCache(toast);
+	}
+	return pages * BLCKSZ;
+}
+
+static int64
+size_of(Oid relid, Form_pg_class class)
+{
+	int64		size;
+
+	if (!ConditionalLockRelationOid(relid, AccessShareLock))
+		return noted_size(class);
+	size = SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)) ?
+		DatumGetInt64(DirectFunctionCall1(pg_table_size, ObjectIdGetDatum(relid))) : 0;
+	UnlockRelationOid(relid, AccessShareLock);
+	return size;
 }
 
 int64
@@ -65,16 +94,19 @@ sluice_scan_estimate(List *relations, int64 *rows)
 
 	foreach(cell, relations)
 	{
-		Relation	relation = try_relation_open(lfirst_oid(cell), AccessShareLock);
+		Oid			relid = lfirst_oid(cell);
+		HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+		Form_pg_class class;
 
-		if (relation == NULL)
+		if (!HeapTupleIsValid(tuple))
 			continue;
-		bytes += (int64) RelationGetNumberOfBlocks(relation) * BLCKSZ;
-		if (relation->rd_rel->reltuples >= 0)
-			tuples += relation->rd_rel->reltuples;
+		class = (Form_pg_class) GETSTRUCT(tuple);
+		bytes += size_of(relid, class);
+		if (class->reltuples >= 0)
+			tuples += class->reltuples;
 		else
 			known = false;
-		relation_close(relation, NoLock);
+		ReleaseSysCache(tuple);
 	}
 	*rows = known ? (int64) tuples : -1;
 	return bytes;
@@ -175,7 +207,7 @@ sluice_scan_table(const SluiceTable *table, List *relations, Snapshot snapshot,
 
 	foreach(cell, relations)
 	{
-		Relation	relation = table_open(lfirst_oid(cell), AccessShareLock);
+		Relation	relation = table_open(lfirst_oid(cell), NoLock);
 
 		scan_relation(&scan, relation);
 		table_close(relation, NoLock);

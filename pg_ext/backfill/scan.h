@@ -1,9 +1,9 @@
 /*
  * scan.h: the rows of a table under a snapshot, as INSERT frames.
  *
- * Runs in: copiers, backfill workers.  The caller holds the table's lock
- * (leaves of a root are locked here) and has pinned the settings of output
- * functions (sluice_value_pin_settings).
+ * Runs in: copiers, backfill workers.  The caller holds the locks, taken
+ * before the snapshot, and has pinned the settings of output functions
+ * (sluice_value_pin_settings).
  */
 #ifndef SLUICE_SCAN_H
 #define SLUICE_SCAN_H
@@ -14,12 +14,21 @@
 #include "value.h"
 
 /*
- * The relations that hold the table's rows (itself, or the leaves of a
- * partitioned one), locked ACCESS SHARE until the transaction ends.
+ * What is to be locked before the snapshot: the relation and all partitions
+ * below it, by the catalogs of the moment.  Takes no lock itself.
  */
-extern List *sluice_scan_relations(const SluiceTable *table);
+extern List *sluice_scan_candidates(Oid relid);
 
-/* Size in bytes; *rows is what statistics say, -1 if they say nothing. */
+/*
+ * The relations that hold the table's rows, as the snapshot has it: itself,
+ * or the leaves of a root.
+ */
+extern List *sluice_scan_relations(const SluiceTable *table, Snapshot snapshot);
+
+/*
+ * Size in bytes, TOAST included; *rows is what statistics say, -1 if they say
+ * nothing.  Waits for no lock: of a locked table the statistics' size is told.
+ */
 extern int64 sluice_scan_estimate(List *relations, int64 *rows);
 
 /*

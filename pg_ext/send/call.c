@@ -58,25 +58,37 @@ sluice_call_shard(const text *name)
 	return shard;
 }
 
+static bool
+find_option(const Jsonb *options, const char *name, JsonbValue *value)
+{
+	return JB_ROOT_IS_OBJECT(options) &&
+		getKeyJsonValueFromContainer(unconstify(JsonbContainer *, &options->root), name,
+									 (int) strlen(name), value) != NULL;
+}
+
+char *
+sluice_call_text_option(const Jsonb *options, const char *name)
+{
+	JsonbValue	found;
+
+	if (!find_option(options, name, &found) || found.type != jbvString)
+		return NULL;
+	return pnstrdup(found.val.string.val, found.val.string.len);
+}
+
 bool
 sluice_call_option(const Jsonb *options, const char *name, uint64 *value)
 {
 	JsonbValue	found;
-	char	   *digits = NULL;
+	char	   *digits = sluice_call_text_option(options, name);
 	char	   *end;
 
-	if (!JB_ROOT_IS_OBJECT(options) ||
-		getKeyJsonValueFromContainer(unconstify(JsonbContainer *, &options->root),
-									 name, (int) strlen(name), &found) == NULL)
+	if (!find_option(options, name, &found) || found.type == jbvNull)
 		return false;
-	if (found.type == jbvNull)
-		return false;
-	if (found.type == jbvString)
-		digits = pnstrdup(found.val.string.val, found.val.string.len);
-	else if (found.type == jbvNumeric)
+	if (found.type == jbvNumeric)
 		digits = DatumGetCString(DirectFunctionCall1(numeric_out,
 													 NumericGetDatum(found.val.numeric)));
-	if (digits != NULL && digits[0] != '\0')
+	if (digits != NULL && digits[0] >= '0' && digits[0] <= '9')
 	{
 		errno = 0;
 		*value = strtou64(digits, &end, 10);

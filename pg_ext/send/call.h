@@ -17,8 +17,10 @@ extern void sluice_call_check_rights(const char *procedure);
 extern char *sluice_call_replica(const text *name);
 extern char *sluice_call_shard(const text *name);
 
-/* NULL: not given.  ERROR (invalid_parameter_value) if it is no 64-bit number. */
+/* False: not given.  ERROR (invalid_parameter_value) if it is no 64-bit number. */
 extern bool sluice_call_option(const Jsonb *options, const char *name, uint64 *value);
+/* NULL: not given, or no string. */
+extern char *sluice_call_text_option(const Jsonb *options, const char *name);
 
 /*
  * The shard's stream and its state, read in a short transaction; in the

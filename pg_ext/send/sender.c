@@ -77,9 +77,8 @@ sluice_sender_check(const SluiceSenderTask *task)
 				 errmsg("shard \"%s\" is being dropped or has got another slot", task->shard)));
 }
 
-/* All that the shard has is sent; if it cannot go on, that is told. */
-static void
-check_stopped(const SluiceSenderTask *task)
+void
+sluice_sender_check_stopped(const SluiceSenderTask *task)
 {
 	SluiceStream *stream = task->stream;
 	char		reason[SLUICE_MESSAGE_MAX];
@@ -232,6 +231,7 @@ pump(Sender *sender)
 	{
 		bool		moved;
 
+		sluice_copyboth_heed_interrupts();
 		if (!sluice_copyboth_flush())
 			return PUMP_FULL;
 		moved = sluice_source_read(&sender->source, &sender->subscriber);
@@ -239,7 +239,6 @@ pump(Sender *sender)
 			continue;
 		if (!sluice_subscriber_send(&sender->subscriber) && !moved)
 			return PUMP_IDLE;
-		CHECK_FOR_INTERRUPTS();
 		sends++;
 	}
 	return PUMP_MORE;
@@ -253,6 +252,17 @@ is_due(TimestampTz since, TimestampTz now, int64 ms)
 	return now >= TimestampTzPlusMilliseconds(since, ms);
 }
 
+/* All that the replica has sent is read: it does not live, or cannot speak. */
+static void
+check_alive(const Sender *sender)
+{
+	int			timeout = sluice_effective_sender_timeout();
+
+	if (timeout > 0 && is_due(sender->last_received, sender->now, timeout))
+		sluice_copyboth_give_up(psprintf("replica \"%s\" has given no sign of life for %d ms (sluice.sender_timeout)",
+										 sender->task->replica, timeout));
+}
+
 /* ms until the next thing that is due at the latest */
 static long
 housekeep(Sender *sender, bool idle)
@@ -260,13 +270,6 @@ housekeep(Sender *sender, bool idle)
 	int			timeout = sluice_effective_sender_timeout();
 	bool		eager = sender->now < sender->eager_until;
 	bool		moved_on;
-
-	if (timeout > 0 && is_due(sender->last_received, sender->now, timeout))
-		ereport(ERROR,
-				(errcode(ERRCODE_CONNECTION_FAILURE),
-				 errmsg("replica \"%s\" has given no sign of life for %d ms", sender->task->replica,
-						timeout),
-				 errhint("sluice.sender_timeout sets the time.")));
 
 	moved_on = idle && (eager || is_due(sender->last_keepalive, sender->now, TICK)) &&
 		sluice_source_position(&sender->source, &sender->subscriber) > sender->position_sent;
@@ -329,11 +332,12 @@ sluice_sender_run(const SluiceSenderTask *task)
 		Pump		result;
 		long		wait;
 
-		CHECK_FOR_INTERRUPTS();
+		sluice_copyboth_heed_interrupts();
 		sluice_sender_check(task);
 		sender.now = GetCurrentTimestamp();
 		if (sluice_sender_stopping() || !receive(&sender))
 			break;
+		check_alive(&sender);
 
 		result = pump(&sender);
 		sender.now = GetCurrentTimestamp();
@@ -343,7 +347,7 @@ sluice_sender_run(const SluiceSenderTask *task)
 			continue;
 		if (sluice_copyboth_flush() && result == PUMP_IDLE)
 		{
-			check_stopped(task);
+			sluice_sender_check_stopped(task);
 			sluice_source_prepare_wait(&sender.source);
 			if (sluice_source_read(&sender.source, &sender.subscriber))
 				continue;

@@ -22,8 +22,11 @@ typedef struct SluiceSenderTask
 /* Returns when the client has ended the conversation, or the server stops. */
 extern void sluice_sender_run(const SluiceSenderTask *task);
 
-/* ERROR SL005, SL006 or SL007 if this sender has to end; called in each loop. */
+/* ERROR SL005 or SL007 if this sender has to end; called in each loop. */
 extern void sluice_sender_check(const SluiceSenderTask *task);
+
+/* ERROR SL006 if the shard has stopped; for who has nothing left but to wait. */
+extern void sluice_sender_check_stopped(const SluiceSenderTask *task);
 
 /* Smart shutdown was seen. */
 extern bool sluice_sender_stopping(void);

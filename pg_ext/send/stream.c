@@ -185,10 +185,14 @@ wait_for_decoder(const SluiceSenderTask *task)
 
 		sluice_sender_check(task);
 		if (sluice_sender_stopping() || sluice_copyboth_receive(&ignored) == SLUICE_RECEIVE_DONE)
+		{
+			ConditionVariableCancelSleep();
 			return false;
+		}
 		ConditionVariablePrepareToSleep(&stream->progress);
 		if (pg_atomic_read_u64(&stream->decoded) > task->after.major)
 			break;
+		sluice_sender_check_stopped(task);
 		left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), deadline);
 		if (left <= 0)
 			ereport(ERROR,
@@ -279,7 +283,7 @@ sluice_stream(PG_FUNCTION_ARGS)
 		greet(&request, state, task.stream, history);
 		sluice_sender_run(&task);
 	}
-	sluice_copyboth_end();
+	sluice_copyboth_end(sluice_effective_sender_timeout());
 	sluice_sender_release(task.entry);
 	PG_RETURN_VOID();
 }
