@@ -102,6 +102,19 @@ stage: all
 		$(MAKE) --no-print-directory -s -C $$module PG_CONFIG='$(PG_CONFIG)' all; \
 		$(MAKE) --no-print-directory -s -C $$module PG_CONFIG='$(PG_CONFIG)' install DESTDIR='$(STAGE)'; done
 
+# ---- programs that tests use: tests/tools/*.c ----
+
+tools = $(patsubst tests/tools/%.c,$(B)/tools/%,$(wildcard tests/tools/*.c))
+tool_objects = $(patsubst %.c,$(B)/agent/%.o,$(agent_shared) agent/memory.c)
+
+.PHONY: tools
+tools: $(tools)
+
+$(B)/tools/%: tests/tools/%.c $(tool_objects) Makefile
+	@mkdir -p $(@D)
+	@echo cc $<
+	@$(CC) $(AGENT_CFLAGS) $< $(tool_objects) $(AGENT_LIBS) -o $@
+
 # ---- unit tests: each tests/unit/test_*.c is a CUnit program of its own,
 # linked with what it uses of the agent and the shared code ----
 
@@ -134,7 +147,7 @@ asan-unit:
 .PHONY: check demo
 check:
 	@tests/lib/packages check
-	@cd "$$(tests/lib/reachable)" && $(MAKE) --no-print-directory -j$(shell nproc) stage && tests/lib/check $(PHASES)
+	@cd "$$(tests/lib/reachable)" && $(MAKE) --no-print-directory -j$(shell nproc) stage tools && tests/lib/check $(PHASES)
 
 demo:
 	@tests/lib/packages demo
