@@ -14,6 +14,7 @@
 
 #define ITEM_MIN 32				/* of an item in the L message, in bytes */
 #define BATCH_BYTES (16 * 1024 * 1024)	/* of small tables in one call */
+#define USUAL_ROW 100			/* bytes, for a guess */
 #define BATCH_ROW 4096			/* what a table costs beside its rows, as bytes */
 
 void
@@ -70,10 +71,11 @@ arrange(SluiceCopyList *list)
 	}
 }
 
+/* A table that was never analysed says nothing of its rows. */
 static int64_t
-not_negative(uint64_t value)
+guess_rows(int64_t rows, int64_t bytes)
 {
-	return (int64_t) value < 0 ? 0 : (int64_t) value;
+	return rows >= 0 ? rows : bytes / USUAL_ROW;
 }
 
 static bool
@@ -93,8 +95,11 @@ decode_items(SluiceCopyList *list, SluiceCursor *cursor)
 		item->oid = sluice_cursor_u32(cursor);
 		item->schema = sluice_cursor_string(cursor, a);
 		item->name = sluice_cursor_string(cursor, a);
-		item->rows = not_negative(sluice_cursor_u64(cursor));
-		item->bytes = not_negative(sluice_cursor_u64(cursor));
+		item->rows = (int64_t) sluice_cursor_u64(cursor);
+		item->bytes = (int64_t) sluice_cursor_u64(cursor);
+		if (item->bytes < 0)
+			item->bytes = 0;
+		item->rows = guess_rows(item->rows, item->bytes);
 		item->problem = sluice_cursor_string(cursor, a);
 		if (item->problem != NULL && item->problem[0] == '\0')
 			item->problem = NULL;

@@ -237,7 +237,7 @@ lists(void)
 	CU_ASSERT_EQUAL(list.placed.nxids, 2);
 	CU_ASSERT_TRUE(list.count == 4 && list.waiting == 3 && list.done == 1);
 	CU_ASSERT_EQUAL(list.items[0].oid, A);	/* the largest */
-	CU_ASSERT_EQUAL(sluice_copy_list_find(&list, B)->rows, 0);	/* unknown */
+	CU_ASSERT_EQUAL(sluice_copy_list_find(&list, B)->rows, 81);	/* a guess */
 	CU_ASSERT_PTR_NULL(sluice_copy_list_find(&list, 1));
 	CU_ASSERT_EQUAL(sluice_copy_list_take(&list, 1, oids, 10), 2);
 	CU_ASSERT_EQUAL(sluice_copy_list_take(&list, 1, oids + 2, 10), 1);
