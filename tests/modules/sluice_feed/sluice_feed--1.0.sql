@@ -25,3 +25,5 @@ CREATE FUNCTION feed_set_slot(shard text, slot text) RETURNS void LANGUAGE C STR
 -- the stream's entry: stored and first as text, the stored transaction's end, state and message
 CREATE FUNCTION feed_entry(shard text, OUT stored text, OUT first text, OUT stored_end int8, OUT state text,
 	OUT message text) LANGUAGE C STRICT AS 'MODULE_PATHNAME';
+-- a replica that needs everything from the first position on
+CREATE FUNCTION feed_hold(shard text) RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME';

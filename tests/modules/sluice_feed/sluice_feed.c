@@ -387,3 +387,14 @@ feed_entry(PG_FUNCTION_ARGS)
 		elog(ERROR, "return type must be a row type");
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
 }
+
+PG_FUNCTION_INFO_V1(feed_hold);
+Datum
+feed_hold(PG_FUNCTION_ARGS)
+{
+	char	   *shard = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	SluiceState *state = sluice_state_read(shard, NoLock, false);
+
+	sluice_replicas_save(shard, "held", state->first, state->replica_version);
+	PG_RETURN_VOID();
+}
