@@ -135,7 +135,8 @@ assign(SluiceName *names, size_t count, NameSet *set, bool column,
 		if (names[i].name != NULL)
 			continue;
 		snprintf(hex, sizeof(hex), "%x", names[i].id);
-		if (reserved(name, column))
+		/* a reserved prefix stays reserved whatever follows it */
+		if (!column && reserved(name, column))
 			name = join(allocator, "~", name, "");
 		do
 			name = join(allocator, name, "~", hex);

@@ -116,12 +116,14 @@ def fold(name):
 
 
 def assign(things, number_of, plain_of, reserved):
-    """The lowest number keeps a plain name; others, and reserved ones, get '~' and it in hex."""
+    """The lowest number keeps a plain name; others, and reserved ones, get '~' and it in hex.
+    A reserved prefix gets a '~' before it, too: SQLite takes no such name."""
     taken = set()
     for thing in sorted(things, key=number_of):
         plain = plain_of(thing)
         if fold(plain) in taken or reserved(fold(plain)):
-            thing.sqlite_name = f"{plain}~{number_of(thing):x}"
+            before = "~" if reserved(fold(plain)) and fold(plain) != "_0_version" else ""
+            thing.sqlite_name = f"{before}{plain}~{number_of(thing):x}"
         else:
             thing.sqlite_name = plain
         taken.add(fold(thing.sqlite_name))
