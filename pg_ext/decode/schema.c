@@ -10,10 +10,12 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_class.h"
 #include "miscadmin.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/snapmgr.h"
 
 #include "schema_reader.h"
 
@@ -33,6 +35,9 @@ open_reader(List *publications, Snapshot snapshot, const SluiceEncodeOptions *op
 												  ALLOCSET_DEFAULT_SIZES);
 	SluiceSchemaReader *reader = MemoryContextAllocZero(context, sizeof(SluiceSchemaReader));
 
+	/* one moment for all scans; inside decoding callbacks they have one anyway */
+	if (snapshot == NULL && !HistoricSnapshotActive())
+		snapshot = reader->registered = RegisterSnapshot(GetCatalogSnapshot(RelationRelationId));
 	reader->snapshot = snapshot;
 	reader->options = options;
 	reader->context = context;
@@ -47,6 +52,8 @@ open_reader(List *publications, Snapshot snapshot, const SluiceEncodeOptions *op
 static void
 close_reader(SluiceSchemaReader *reader)
 {
+	if (reader->registered != NULL)
+		UnregisterSnapshot(reader->registered);
 	MemoryContextSwitchTo(reader->result);
 	MemoryContextDelete(reader->context);
 }

@@ -80,7 +80,8 @@ typedef struct SluiceNamespaceFacts
 
 typedef struct SluiceSchemaReader
 {
-	Snapshot	snapshot;		/* NULL: catalog snapshot of the moment */
+	Snapshot	snapshot;		/* NULL: the historic one */
+	Snapshot	registered;		/* the reader's own, or NULL */
 	const SluiceEncodeOptions *options;
 	MemoryContext context;		/* of the reader's own facts */
 	MemoryContext result;
