@@ -13,6 +13,9 @@
 #include "replication/reorderbuffer.h"
 #include "replication/slot.h"
 #include "storage/ipc.h"
+#if PG_VERSION_NUM >= 160000
+#include "varatt.h"				/* was in postgres.h */
+#endif
 
 /* pg_attribute_noreturn() went with 18 */
 #if defined(__GNUC__)

@@ -77,7 +77,7 @@ write_bool(SluiceJsonWriter *writer, Datum value, SluiceBuffer *json)
 static void
 write_integer(SluiceJsonWriter *writer, Datum value, SluiceBuffer *json)
 {
-	char		printed[MAXINT8LEN + 1];
+	char		printed[32];
 	int64		integer = writer->type == INT2OID ? DatumGetInt16(value) :
 		writer->type == INT4OID ? DatumGetInt32(value) : DatumGetInt64(value);
 

@@ -8,6 +8,7 @@
 #include "fmgr.h"
 
 #include "allocator.h"
+#include "compat.h"
 #include "value.h"
 
 typedef struct SluiceJsonWriter SluiceJsonWriter;

@@ -20,6 +20,7 @@
 #include "utils/rel.h"
 #include "utils/varlena.h"
 
+#include "compat.h"
 #include "encode_test.h"
 #include "row.h"
 #include "schema.h"
@@ -60,7 +61,7 @@ begin(LogicalDecodingContext *ctx, ReorderBufferTXN *txn)
 }
 
 static void
-deform(Relation relation, ReorderBufferTupleBuf *tuple, Datum **values, bool **nulls)
+deform(Relation relation, HeapTuple tuple, Datum **values, bool **nulls)
 {
 	TupleDesc	desc = RelationGetDescr(relation);
 
@@ -70,7 +71,7 @@ deform(Relation relation, ReorderBufferTupleBuf *tuple, Datum **values, bool **n
 		return;
 	*values = palloc(desc->natts * sizeof(Datum));
 	*nulls = palloc(desc->natts * sizeof(bool));
-	heap_deform_tuple(&tuple->tuple, desc, *values, *nulls);
+	heap_deform_tuple(tuple, desc, *values, *nulls);
 }
 
 static void
@@ -105,8 +106,8 @@ print_change(State *state, Relation relation, ReorderBufferChange *change, Strin
 		appendStringInfo(line, "mismatch: %s", mismatch);
 		return;
 	}
-	deform(relation, change->data.tp.oldtuple, &old, &old_nulls);
-	deform(relation, change->data.tp.newtuple, &values, &nulls);
+	deform(relation, sluice_change_old(change), &old, &old_nulls);
+	deform(relation, sluice_change_new(change), &values, &nulls);
 	sluice_buffer_init(&out, &sluice_palloc_allocator);
 	if (change->action == REORDER_BUFFER_CHANGE_INSERT)
 		sluice_row_insert(encoder, values, nulls, false, &out);
