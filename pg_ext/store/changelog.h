@@ -118,8 +118,14 @@ extern bool sluice_replicas_forget(const char *shard, const char *name);
 /* The least durable position of known replicas; false: none is known. */
 extern bool sluice_replicas_floor(const char *shard, SluiceWatermark *floor);
 
-/* The tracked schema (spec.h), stored for exactly the stored position. */
+/*
+ * The tracked schema (spec.h): a version for each transaction that changed it,
+ * from the oldest position that can be started from.
+ */
 extern void sluice_schema_store(const char *shard, SluiceWatermark at, const char *data, Size size);
-extern char *sluice_schema_load(const char *shard, SluiceWatermark *at, Size *size);
+
+/* The version as of `upto`, and since when it holds; NULL: none is stored yet. */
+extern char *sluice_schema_load(const char *shard, SluiceWatermark upto, SluiceWatermark *at,
+								Size *size);
 
 #endif

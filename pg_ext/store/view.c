@@ -150,6 +150,27 @@ first_number(SluiceSlices *slices, SluiceWatermark from)
 	return sluice_slices_behind(slices, before);
 }
 
+/* The tables as they were before the slice: its own messages change them. */
+static void
+load_names(SluiceJson *json, const char *shard, SluiceWatermark first)
+{
+	SluiceWatermark at;
+	Size		size;
+	size_t		used;
+	SluiceSchema schema;
+	SluiceWatermark before = {first.major - (first.minor == 0), first.minor - 1};
+	char	   *data = sluice_schema_load(shard, before, &at, &size);
+
+	if (data == NULL)
+		return;
+	if (!sluice_schema_decode(data, size, &used, &sluice_palloc_allocator, &schema))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("the tracked schema of shard \"%s\" cannot be read", shard)));
+	for (uint32 i = 0; i < schema.ntables; i++)
+		sluice_json_set_table(json, &schema.tables[i]);
+}
+
 static void
 read_slices(LogView *view, const char *shard)
 {
@@ -171,30 +192,13 @@ read_slices(LogView *view, const char *shard)
 		/* the beginning of this one may have been purged */
 		if (!begun && (slice.flags & SLUICE_SLICE_OPEN_START))
 			continue;
+		if (!begun)
+			load_names(view->json, shard, slice.first);
 		begun = true;
 		take_bytes(view, &slice);
 	}
 	systable_endscan_ordered(scan);
 	sluice_slices_close(&slices);
-}
-
-static void
-load_names(SluiceJson *json, const char *shard)
-{
-	SluiceWatermark at;
-	Size		size;
-	size_t		used;
-	SluiceSchema schema;
-	char	   *data = sluice_schema_load(shard, &at, &size);
-
-	if (data == NULL)
-		return;
-	if (!sluice_schema_decode(data, size, &used, &sluice_palloc_allocator, &schema))
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("the tracked schema of shard \"%s\" cannot be read", shard)));
-	for (uint32 i = 0; i < schema.ntables; i++)
-		sluice_json_set_table(json, &schema.tables[i]);
 }
 
 static SluiceWatermark
@@ -235,7 +239,6 @@ sluice_change_log(PG_FUNCTION_ARGS)
 											   ALLOCSET_DEFAULT_SIZES);
 	view.json = sluice_json_create();
 	sluice_buffer_init(&view.bytes, &sluice_heap_allocator);
-	load_names(view.json, shard);
 	read_slices(&view, shard);
 	return (Datum) 0;
 }
