@@ -61,9 +61,12 @@ load_schema(SluiceDecoder *decoder)
 	SluiceWatermark at;
 	Size		size;
 	size_t		used;
-	char	   *data = sluice_schema_load(decoder->stream->shard, &at, &size);
-	MemoryContext old = MemoryContextSwitchTo(decoder->context);
+	char	   *data = sluice_schema_load(decoder->stream->shard, decoder->log_head, &at, &size);
+	MemoryContext old;
 
+	decoder->schema_context = AllocSetContextCreate(decoder->context, "sluice tracked schema",
+													ALLOCSET_DEFAULT_SIZES);
+	old = MemoryContextSwitchTo(decoder->schema_context);
 	decoder->schema = palloc0(sizeof(SluiceSchema));
 	if (data == NULL ||
 		!sluice_schema_decode(data, size, &used, &sluice_palloc_allocator, decoder->schema))
@@ -103,10 +106,10 @@ open_shard(SluiceDecoder *decoder, const char **why)
 	{
 		check_state(decoder, state);
 		keep_options(decoder, state);
-		load_schema(decoder);
-		decoder->drift = sluice_drift_create(decoder);
 		sluice_changelog_bounds(stream->shard, &bounds);
 		decoder->log_head = bounds.head;
+		load_schema(decoder);
+		decoder->drift = sluice_drift_create(decoder);
 		sluice_slot_take(decoder);
 	}
 	PopActiveSnapshot();

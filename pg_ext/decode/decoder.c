@@ -150,14 +150,14 @@ create_decoder(SluiceStream *stream)
 static void
 start_decoding(SluiceDecoder *decoder)
 {
-	XLogRecPtr	confirmed = MyReplicationSlot->data.confirmed_flush;
-	XLogRecPtr	start = Max(confirmed, decoder->log_head.major + 1);
+	XLogRecPtr	start = Max(MyReplicationSlot->data.confirmed_flush,
+							decoder->log_head.major + 1);
 	MemoryContext old;
 
 	/* inside a transaction: see above */
 	StartTransactionCommand();
 	old = MemoryContextSwitchTo(decoder->context);
-	decoder->logical = CreateDecodingContext(confirmed, NIL, false,
+	decoder->logical = CreateDecodingContext(start, NIL, false,
 											 XL_ROUTINE(.page_read = read_local_xlog_page_no_wait,
 														.segment_open = wal_segment_open,
 														.segment_close = wal_segment_close),
@@ -185,8 +185,9 @@ start_decoding(SluiceDecoder *decoder)
 /* ---- the loop ---- */
 
 /*
- * The log has the transaction that gave a table its problem: store that, so
- * that the slot may go beyond it.
+ * The schema as of a transaction is stored before its COMMIT is on the ring,
+ * as one version of several: whoever starts from a position finds the version
+ * for it, whether the log has that transaction by then or not.
  */
 static void
 store_schema(SluiceDecoder *decoder)
@@ -197,39 +198,23 @@ store_schema(SluiceDecoder *decoder)
 	InvalidateSystemCaches();
 	StartTransactionCommand();
 	PushActiveSnapshot(GetTransactionSnapshot());
-	(void) sluice_state_read(decoder->stream->shard, ShareRowExclusiveLock, false);
+	(void) sluice_state_read(decoder->stream->shard, ShareLock, false);
 	sluice_buffer_init(&data, &sluice_palloc_allocator);
 	sluice_schema_encode(&data, decoder->schema);
-	sluice_schema_store(decoder->stream->shard, decoder->schema_at, data.data, data.length);
+	sluice_schema_store(decoder->stream->shard, decoder->commit.watermark, data.data,
+						data.length);
 	PopActiveSnapshot();
 	CommitTransactionCommand();
 	MemoryContextSwitchTo(decoder->context);
-	decoder->schema_changed = false;
 	InvalidateSystemCaches();
 }
 
-static bool
-schema_may_be_stored(SluiceDecoder *decoder)
-{
-	SluiceStream *stream = decoder->stream;
-	bool		stored;
-
-	SpinLockAcquire(&stream->mutex);
-	stored = sluice_watermark_compare(stream->stored, decoder->schema_at) >= 0;
-	SpinLockRelease(&stream->mutex);
-	return stored;
-}
-
 static void
-confirm(SluiceDecoder *decoder, XLogRecPtr decoded)
+finish_commit(SluiceDecoder *decoder)
 {
-	if (decoder->schema_changed)
-	{
-		if (!schema_may_be_stored(decoder))
-			return;
-		store_schema(decoder);
-	}
-	sluice_slot_confirm(decoder, decoded);
+	store_schema(decoder);
+	sluice_plugin_put_commit(decoder);
+	decoder->commit_waits = false;
 }
 
 /* Readers and the stream's entry are told what has come. */
@@ -260,7 +245,7 @@ publish(SluiceDecoder *decoder)
 	if (decoded > pg_atomic_read_u64(&stream->decoded))
 		pg_atomic_write_u64(&stream->decoded, decoded);
 	ConditionVariableBroadcast(&stream->progress);
-	confirm(decoder, decoded);
+	sluice_slot_confirm(decoder, decoded);
 }
 
 static inline bool
@@ -296,6 +281,8 @@ decode_flushed(SluiceDecoder *decoder, XLogRecPtr flushed,
 		}
 		LogicalDecodingProcessRecord(logical, reader);
 		MemoryContextSwitchTo(decoder->context);
+		if (decoder->commit_waits)
+			finish_commit(decoder);
 		CHECK_FOR_INTERRUPTS();
 		if (publishing_is_due(decoder, records))
 			publish(decoder);

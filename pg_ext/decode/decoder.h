@@ -34,19 +34,23 @@ typedef struct SluiceDecoder
 	List	   *publications;	/* of char * */
 	SluiceEncodeOptions options;
 	SluiceSchema *schema;		/* the tracked schema */
+	MemoryContext schema_context;	/* of schema */
 	SluiceRelations *relations;
 	SluiceDrift *drift;
 
 	/* the transaction that is being decoded */
 	SluiceBuffer frame;
 	bool		begun;			/* its BEGIN is on the ring */
-	bool		known;			/* the log has it: nothing is put, see decoder.c */
 	List	   *skipped;		/* relations whose rows were not published; in txn,
 								 * kept if the transaction changes catalogs */
+	struct SluiceTouched *touched;	/* what its messages touch, once asked for; in txn */
+	bool		schema_changed; /* it has changed the tracked schema */
 
-	/* the tracked schema has a problem that is not stored yet, since this */
-	bool		schema_changed;
-	SluiceWatermark schema_at;
+	/* its end */
+	SluiceCommit commit;
+	TransactionId commit_xid;
+	TimestampTz commit_time;
+	bool		commit_waits;	/* for the schema to be stored, see decoder.c */
 
 	/* the stream */
 	SluiceWatermark log_head;	/* what the log had when we began */

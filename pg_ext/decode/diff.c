@@ -76,8 +76,8 @@ diff_key(const SluiceTable *from, const SluiceTable *to)
 								  name_of(from));
 }
 
-static bool
-same_index(const SluiceIndex *from, const SluiceIndex *to)
+bool
+sluice_diff_same_index(const SluiceIndex *from, const SluiceIndex *to)
 {
 	if (from->flags != to->flags || from->ncolumns != to->ncolumns)
 		return false;
@@ -110,7 +110,7 @@ diff_indexes(const SluiceTable *from, const SluiceTable *to)
 		if (strcmp(a->name, b->name) != 0)
 			return psprintf("table %s: index %s was renamed to %s", name_of(from),
 							quote_identifier(a->name), quote_identifier(b->name));
-		if (!same_index(a, b))
+		if (!sluice_diff_same_index(a, b))
 			return psprintf("table %s: index %s was changed", name_of(from),
 							quote_identifier(a->name));
 		i++;

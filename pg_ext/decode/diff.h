@@ -14,4 +14,7 @@
 extern char *sluice_diff_table(const SluiceTable *from, const SluiceTable *to);
 extern char *sluice_diff_schema(const SluiceSchema *from, const SluiceSchema *to);
 
+/* Flags and columns; the name does not count. */
+extern bool sluice_diff_same_index(const SluiceIndex *from, const SluiceIndex *to);
+
 #endif

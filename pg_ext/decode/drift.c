@@ -1,11 +1,12 @@
 /*
  * drift.c: has a transaction changed what is published, or how?
  *
- * The tracked schema moves in commit order only: it is compared at the commit
- * of a transaction that changed catalogs, with the view of that transaction,
- * and only as far as its own invalidation messages touch what matters here.
- * For now any difference stops the shard, before the transaction's COMMIT is
- * on the ring: whoever has a part of it rolls it back.
+ * The tracked schema moves in commit order only (track.c): it is compared at
+ * the commit of a transaction that changed catalogs, with the view of that
+ * transaction, and only as far as its own invalidation messages touch what
+ * matters here.  What this file finds needs rows that the WAL does not have:
+ * it stops the shard before the transaction's COMMIT is on the ring, and
+ * whoever has a part of it rolls it back.
  *
  * Rows that come and go without WAL of their own are differences, too: a
  * partition that is attached with rows in it, detached or dropped; a renamed
@@ -30,16 +31,18 @@
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/syscache.h"
 
-#include "diff.h"
 #include "drift.h"
 #include "schema_reader.h"
+#include "track.h"
 #include "watch.h"
 
 struct SluiceDrift
 {
 	SluiceWatch *watch;
+	MemoryContext context;		/* of watch */
 	XLogRecPtr	seen;
 };
 
@@ -109,8 +112,8 @@ partitions_of(Oid root, const ReorderBufferTXN *txn)
  * Made by the transaction: its type is as old as the relation.  (The row of
  * pg_class is written anew when it is attached.)
  */
-static bool
-created_by(Oid relid, const ReorderBufferTXN *txn)
+bool
+sluice_drift_created_by(Oid relid, const ReorderBufferTXN *txn)
 {
 	Oid			type = get_rel_type_id(relid);
 	HeapTuple	tuple;
@@ -142,7 +145,7 @@ static void
 check_attached(SluiceDecoder *decoder, ReorderBufferTXN *txn, const SluiceTable *table,
 			   Oid relid)
 {
-	if (!created_by(relid, txn) || list_member_oid(decoder->skipped, relid))
+	if (!sluice_drift_created_by(relid, txn) || list_member_oid(decoder->skipped, relid))
 		sluice_decoder_stop(decoder, "table %s: partition %s was attached",
 							quote_qualified_identifier(table->schema, table->name),
 							relation_name(relid));
@@ -178,7 +181,7 @@ check_unknown(SluiceDecoder *decoder, ReorderBufferTXN *txn, const SluiceTable *
 
 		if (kind == '\0' ||
 			((kind == RELKIND_RELATION || kind == RELKIND_PARTITIONED_TABLE) &&
-			 !get_rel_relispartition(relid) && !created_by(relid, txn)))
+			 !get_rel_relispartition(relid) && !sluice_drift_created_by(relid, txn)))
 			sluice_decoder_stop(decoder,
 								"table %s: a partition was detached or dropped, as far as can be told",
 								quote_qualified_identifier(table->schema, table->name));
@@ -235,9 +238,12 @@ check_composite(SluiceDecoder *decoder, ReorderBufferTXN *txn, Oid relid)
 SluiceDrift *
 sluice_drift_create(SluiceDecoder *decoder)
 {
-	MemoryContext old = MemoryContextSwitchTo(decoder->context);
-	SluiceDrift *drift = palloc0(sizeof(SluiceDrift));
+	SluiceDrift *drift = MemoryContextAllocZero(decoder->context, sizeof(SluiceDrift));
+	MemoryContext old;
 
+	drift->context = AllocSetContextCreate(decoder->context, "sluice watched relations",
+										   ALLOCSET_DEFAULT_SIZES);
+	old = MemoryContextSwitchTo(drift->context);
 	drift->watch = sluice_watch_create(decoder->schema);
 	for (uint32 i = 0; i < decoder->schema->ntables; i++)
 	{
@@ -260,102 +266,132 @@ sluice_drift_seen(SluiceDrift *drift, XLogRecPtr position)
 	drift->seen = position;
 }
 
+/*
+ * The partitions that were known stay known; those of a new root have been
+ * looked at when it was created.
+ */
+void
+sluice_drift_schema_changed(SluiceDecoder *decoder)
+{
+	SluiceDrift *drift = decoder->drift;
+	SluiceWatch *old = drift->watch;
+	MemoryContext context = AllocSetContextCreate(decoder->context, "sluice watched relations",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext caller = MemoryContextSwitchTo(context);
+
+	drift->watch = sluice_watch_create(decoder->schema);
+	for (uint32 i = 0; i < decoder->schema->ntables; i++)
+	{
+		const SluiceTable *table = &decoder->schema->tables[i];
+		ListCell   *cell;
+
+		if ((table->flags & SLUICE_TABLE_PARTITIONED) == 0)
+			continue;
+		foreach(cell, sluice_watch_partitions(old, table->oid))
+			sluice_watch_add_partition(drift->watch, lfirst_oid(cell), table->oid);
+	}
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(drift->context);
+	drift->context = context;
+}
+
 /* ---- the check ---- */
 
-static SluiceTable *
-read_table(SluiceDecoder *decoder, Oid relid)
+const SluiceTouched *
+sluice_drift_touched(SluiceDecoder *decoder, ReorderBufferTXN *txn)
 {
-	return sluice_schema_read_table(relid, decoder->publications, NULL, &decoder->options);
+	MemoryContext caller;
+
+	if (decoder->touched != NULL)
+		return decoder->touched;
+	caller = MemoryContextSwitchTo(decoder->txn);
+	decoder->touched = palloc(sizeof(SluiceTouched));
+	sluice_watch_look(decoder->drift->watch, txn, decoder->touched);
+	MemoryContextSwitchTo(caller);
+	return decoder->touched;
 }
 
-/* NULL: the same as before.  A publication that is gone is a difference. */
-static char *
-compare(SluiceDecoder *decoder, const SluiceTouched *touched)
+/* A relation that is gone at the end, as the new heap of a rewrite is. */
+static bool
+has_gone(const SluiceTouched *touched)
 {
 	ListCell   *cell;
-	char	   *said;
 
-	if (touched->all)
-		return sluice_diff_schema(decoder->schema,
-								  sluice_schema_read(decoder->publications, NULL,
-													 &decoder->options));
-	foreach(cell, touched->tables)
-	{
-		Oid			relid = lfirst_oid(cell);
-
-		said = sluice_diff_table(sluice_schema_find(decoder->schema, relid),
-								 read_table(decoder, relid));
-		if (said != NULL)
-			return said;
-	}
 	foreach(cell, touched->others)
 	{
-		Oid			relid = lfirst_oid(cell);
-		char		kind = get_rel_relkind(relid);
-
-		if ((kind != RELKIND_RELATION && kind != RELKIND_PARTITIONED_TABLE) ||
-			get_rel_persistence(relid) != RELPERSISTENCE_PERMANENT)
-			continue;
-		said = sluice_diff_table(NULL, read_table(decoder, relid));
-		if (said != NULL)
-			return said;
+		if (get_rel_relkind(lfirst_oid(cell)) == '\0')
+			return true;
 	}
-	return NULL;
+	return false;
 }
 
-static char *
-compare_or_missing(SluiceDecoder *decoder, const SluiceTouched *touched)
+/*
+ * ALTER COLUMN … TYPE … USING gives a column new values without a row in the
+ * WAL, and may leave its type as it was.  It writes the column's description
+ * anew and makes a heap that goes; VACUUM FULL does the second only, a change
+ * of a default the first only.
+ */
+static void
+check_rewrite(SluiceDecoder *decoder, ReorderBufferTXN *txn, const SluiceTable *table)
 {
-	MemoryContext context = CurrentMemoryContext;
-	char	   *volatile said = NULL;
+	SluiceCatalogScan scan;
+	ScanKeyData key;
+	HeapTuple	tuple;
 
-	PG_TRY();
+	sluice_catalog_key_oid(&key, Anum_pg_attribute_attrelid, table->oid);
+	sluice_catalog_begin(&scan, AttributeRelationId, AttributeRelidNumIndexId, NULL, 1, &key);
+	while (HeapTupleIsValid(tuple = sluice_catalog_next(&scan)))
 	{
-		said = compare(decoder, touched);
-	}
-	PG_CATCH();
-	{
-		ErrorData  *error;
+		Form_pg_attribute form = (Form_pg_attribute) GETSTRUCT(tuple);
 
-		MemoryContextSwitchTo(context);
-		error = CopyErrorData();
-		if (error->sqlerrcode != ERRCODE_UNDEFINED_OBJECT)
-			PG_RE_THROW();
-		/* the caller ends the process with it */
-		FlushErrorState();
-		said = error->message;
+		if (form->attisdropped || !written_by(tuple, txn) ||
+			sluice_table_column_by_attnum(table, form->attnum) < 0)
+			continue;
+		sluice_decoder_stop(decoder, "table %s: column %s may have been given new values (ALTER COLUMN … TYPE)",
+							quote_qualified_identifier(table->schema, table->name),
+							quote_identifier(NameStr(form->attname)));
 	}
-	PG_END_TRY();
-	return said;
+	sluice_catalog_end(&scan);
+}
+
+static void
+check_rewrites(SluiceDecoder *decoder, ReorderBufferTXN *txn, const SluiceTouched *touched)
+{
+	ListCell   *cell;
+
+	if (!has_gone(touched))
+		return;
+	foreach(cell, touched->tables)
+	{
+		const SluiceTable *table = sluice_schema_find(decoder->schema, lfirst_oid(cell));
+
+		if (table != NULL && table->problem == NULL)
+			check_rewrite(decoder, txn, table);
+	}
 }
 
 void
 sluice_drift_check(SluiceDecoder *decoder, ReorderBufferTXN *txn)
 {
-	SluiceTouched touched;
+	const SluiceTouched *touched = sluice_drift_touched(decoder, txn);
 	ListCell   *cell;
-	char	   *said;
 
-	sluice_watch_look(decoder->drift->watch, txn, &touched);
-	if (touched.enum_renamed)
+	if (touched->enum_renamed)
 		sluice_decoder_stop(decoder, "a label of an enum type was renamed");
-	foreach(cell, touched.composites)
+	foreach(cell, touched->composites)
 		check_composite(decoder, txn, lfirst_oid(cell));
 
-	if (!touched.all && touched.tables == NIL && touched.others == NIL)
+	if (!touched->all && touched->tables == NIL && touched->others == NIL)
 		return;
-	said = compare_or_missing(decoder, &touched);
-	if (said != NULL)
-		sluice_decoder_stop(decoder, "%s", said);
+	check_rewrites(decoder, txn, touched);
+	sluice_track_commit(decoder, txn, touched);
 
-	if (touched.all)
-		touched.tables = NIL;
 	for (uint32 i = 0; i < decoder->schema->ntables; i++)
 	{
 		const SluiceTable *table = &decoder->schema->tables[i];
 
 		if ((table->flags & SLUICE_TABLE_PARTITIONED) != 0 && table->problem == NULL &&
-			(touched.all || list_member_oid(touched.tables, table->oid)))
-			check_partitions(decoder, txn, table, &touched);
+			(touched->all || list_member_oid(touched->tables, table->oid)))
+			check_partitions(decoder, txn, table, touched);
 	}
 }

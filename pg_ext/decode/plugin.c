@@ -69,8 +69,8 @@ watermark_of(const ReorderBufferTXN *txn)
 }
 
 /* The frame buffer, with a BEGIN in it if this is the first change. */
-static SluiceBuffer *
-open_frames(SluiceDecoder *decoder, ReorderBufferTXN *txn)
+SluiceBuffer *
+sluice_plugin_open_frames(SluiceDecoder *decoder, ReorderBufferTXN *txn)
 {
 	sluice_buffer_reset(&decoder->frame);
 	if (!decoder->begun)
@@ -86,15 +86,12 @@ open_frames(SluiceDecoder *decoder, ReorderBufferTXN *txn)
 	return &decoder->frame;
 }
 
-static void
-put_frames(SluiceDecoder *decoder)
+void
+sluice_plugin_put_frames(SluiceDecoder *decoder)
 {
-	if (!decoder->known)
-	{
-		sluice_decoder_emit(decoder);
-		decoder->begun = true;
-		decoder->changes++;
-	}
+	sluice_decoder_emit(decoder);
+	decoder->begun = true;
+	decoder->changes++;
 	if (decoder->frame.capacity > FRAME_KEPT)
 	{
 		sluice_buffer_release(&decoder->frame);
@@ -103,21 +100,27 @@ put_frames(SluiceDecoder *decoder)
 }
 
 void
-sluice_plugin_table_problem(SluiceDecoder *decoder, ReorderBufferTXN *txn, SluiceTable *table,
-							const char *problem)
+sluice_plugin_put_problem(SluiceDecoder *decoder, ReorderBufferTXN *txn, const SluiceTable *table,
+						  const char *problem)
 {
 	SluiceTableProblem message = {.table_oid = table->oid, .problem = problem};
 
-	sluice_wire_table_problem(open_frames(decoder, txn), &message);
-	put_frames(decoder);
-	table->problem = MemoryContextStrdup(decoder->context, problem);
+	sluice_wire_table_problem(sluice_plugin_open_frames(decoder, txn), &message);
+	sluice_plugin_put_frames(decoder);
 	decoder->schema_changed = true;
-	decoder->schema_at = watermark_of(txn);
 	ereport(LOG,
 			(errmsg("sluice shard \"%s\": table %s is not followed any more: %s",
 					decoder->stream->shard,
 					quote_qualified_identifier(table->schema, table->name), problem),
 			 errhint("Replicas keep the rows that they have; the other tables go on.")));
+}
+
+void
+sluice_plugin_table_problem(SluiceDecoder *decoder, ReorderBufferTXN *txn, SluiceTable *table,
+							const char *problem)
+{
+	sluice_plugin_put_problem(decoder, txn, table, problem);
+	table->problem = MemoryContextStrdup(decoder->schema_context, problem);
 }
 
 /* ---- rows ---- */
@@ -181,9 +184,9 @@ publish_row(SluiceDecoder *decoder, ReorderBufferTXN *txn, Relation relation,
 		return;
 	}
 
-	out = open_frames(decoder, txn);
+	out = sluice_plugin_open_frames(decoder, txn);
 	if (encode_change(entry, change, RelationGetDescr(relation), out))
-		put_frames(decoder);
+		sluice_plugin_put_frames(decoder);
 	else
 		sluice_plugin_table_problem(decoder, txn, entry->table,
 									sluice_oversize_describe(entry, RelationGetDescr(relation),
@@ -216,8 +219,9 @@ begin_txn(LogicalDecodingContext *ctx, ReorderBufferTXN *txn)
 
 	MemoryContextReset(decoder->txn);
 	decoder->begun = false;
-	decoder->known = sluice_watermark_compare(watermark_of(txn), decoder->log_head) <= 0;
 	decoder->skipped = NIL;
+	decoder->touched = NULL;
+	decoder->schema_changed = false;
 }
 
 /* Rows of a table that may turn out to be a partition later on. */
@@ -238,7 +242,7 @@ change_row(LogicalDecodingContext *ctx, ReorderBufferTXN *txn, Relation relation
 	   ReorderBufferChange *row)
 {
 	SluiceDecoder *decoder = decoder_of(ctx);
-	SluiceRelation *entry = sluice_relation_get(decoder, relation);
+	SluiceRelation *entry = sluice_relation_get(decoder, txn, relation);
 	MemoryContext old;
 
 	if (entry->table == NULL)
@@ -294,32 +298,48 @@ truncate_tables(LogicalDecodingContext *ctx, ReorderBufferTXN *txn, int nrelatio
 	}
 	if (message.ntables > 0)
 	{
-		sluice_wire_truncate(open_frames(decoder, txn), &message);
-		put_frames(decoder);
+		sluice_wire_truncate(sluice_plugin_open_frames(decoder, txn), &message);
+		sluice_plugin_put_frames(decoder);
 	}
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(decoder->change);
 }
 
+void
+sluice_plugin_put_commit(SluiceDecoder *decoder)
+{
+	sluice_buffer_reset(&decoder->frame);
+	sluice_wire_commit(&decoder->frame, &decoder->commit);
+	sluice_decoder_emit(decoder);
+	sluice_ring_mark(decoder->ring, decoder->commit.watermark);
+	sluice_low_add(decoder->low, decoder->commit_xid, decoder->head);
+	decoder->head = decoder->commit.watermark;
+	decoder->head_time = decoder->commit_time;
+	decoder->on_ring++;
+}
+
+/*
+ * If the tracked schema has changed, it has to be stored before anyone can see
+ * the COMMIT: that cannot be done in a callback (decoder.c does it).
+ */
 static void
 commit_txn(LogicalDecodingContext *ctx, ReorderBufferTXN *txn, XLogRecPtr commit_lsn)
 {
 	SluiceDecoder *decoder = decoder_of(ctx);
-	SluiceCommit message = {.watermark = watermark_of(txn),.end_lsn = txn->end_lsn};
 	MemoryContext old = MemoryContextSwitchTo(decoder->txn);
 
 	if (rbtxn_has_catalog_changes(txn))
 		sluice_drift_check(decoder, txn);
 	if (decoder->begun)
 	{
-		sluice_buffer_reset(&decoder->frame);
-		sluice_wire_commit(&decoder->frame, &message);
-		sluice_decoder_emit(decoder);
-		sluice_ring_mark(decoder->ring, message.watermark);
-		sluice_low_add(decoder->low, txn->xid, decoder->head);
-		decoder->head = message.watermark;
-		decoder->head_time = txn->xact_time.commit_time;
-		decoder->on_ring++;
+		decoder->commit.watermark = watermark_of(txn);
+		decoder->commit.end_lsn = txn->end_lsn;
+		decoder->commit_xid = txn->xid;
+		decoder->commit_time = txn->xact_time.commit_time;
+		if (decoder->schema_changed)
+			decoder->commit_waits = true;
+		else
+			sluice_plugin_put_commit(decoder);
 	}
 	decoder->begun = false;
 	MemoryContextSwitchTo(old);

@@ -23,6 +23,7 @@
 #include "utils/rel.h"
 
 #include "relation.h"
+#include "track.h"
 
 /* So many entries are kept whatever their state. */
 #define ENTRIES_KEPT 4096
@@ -155,8 +156,14 @@ forget_invalid(HTAB *entries)
 	}
 }
 
+void
+sluice_relations_forget(SluiceRelations *relations)
+{
+	invalidate(PointerGetDatum(relations), InvalidOid);
+}
+
 SluiceRelation *
-sluice_relation_get(SluiceDecoder *decoder, Relation relation)
+sluice_relation_get(SluiceDecoder *decoder, ReorderBufferTXN *txn, Relation relation)
 {
 	Oid			relid = RelationGetRelid(relation);
 	bool		found;
@@ -165,6 +172,9 @@ sluice_relation_get(SluiceDecoder *decoder, Relation relation)
 	entry = hash_search(decoder->relations->entries, &relid, HASH_FIND, NULL);
 	if (entry != NULL && entry->valid)
 		return entry;
+
+	/* the transaction may have changed it before this row */
+	(void) sluice_track_row(decoder, txn, relid);
 
 	if (entry == NULL && hash_get_num_entries(decoder->relations->entries) >= ENTRIES_KEPT)
 		forget_invalid(decoder->relations->entries);

@@ -31,6 +31,10 @@ extern SluiceRelations *sluice_relations_create(SluiceDecoder *decoder);
  * Inside a callback, with the relation of the historic view.  Stops the shard
  * if its columns are not those of the tracked schema.
  */
-extern SluiceRelation *sluice_relation_get(SluiceDecoder *decoder, Relation relation);
+extern SluiceRelation *sluice_relation_get(SluiceDecoder *decoder, ReorderBufferTXN *txn,
+										   Relation relation);
+
+/* The tracked schema has changed: entries are made anew. */
+extern void sluice_relations_forget(SluiceRelations *relations);
 
 #endif

@@ -271,4 +271,7 @@ sluice_watch_look(SluiceWatch *watch, const ReorderBufferTXN *txn, SluiceTouched
 	 */
 	if (label_names > list_length(labels) && watch->enums != NIL)
 		touched->enum_renamed = is_watched_label(watch, labels);
+	/* one message for each command that touched it */
+	list_sort(touched->others, list_oid_cmp);
+	list_deduplicate_oid(touched->others);
 }
