@@ -57,7 +57,10 @@ sluice_apply_create(SluiceReplica *replica, bool row_log, SluiceOutcome *outcome
 static void
 roll_back(SluiceApply *apply)
 {
+	/* tables may be read again */
+	apply->last = NULL;
 	sluice_replica_rollback(apply->replica);
+	sluice_change_count_placed(apply);
 	if (apply->row.log != NULL)
 		sluice_rowlog_abort(apply->row.log);
 	apply->open = apply->alone = false;

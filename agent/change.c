@@ -3,7 +3,6 @@
  *
  * In: frames.  Out: rows, truncations, notes of tables in the replica.
  * What a table's copy has already is passed over, by the rule of placed.h.
- * Schema changes stop the agent until they are followed.
  * Runs in: the thread that owns the replica, inside its transaction.
  * Locks: none.
  */
@@ -11,6 +10,7 @@
 
 #include "apply_internal.h"
 #include "log.h"
+#include "schema_change.h"
 
 static SluiceOutcome
 damaged(const char *what)
@@ -121,71 +121,14 @@ problem(SluiceApply *apply, const SluiceFrame *frame)
 	return SLUICE_OK;
 }
 
-static const char *
-schema_change(SluiceTag tag)
-{
-	switch (tag)
-	{
-		case SLUICE_TAG_CREATE_TABLE:
-			return "a table was created or published";
-		case SLUICE_TAG_RENAME_TABLE:
-			return "a table was renamed";
-		case SLUICE_TAG_ADD_COLUMN:
-			return "a column was added";
-		case SLUICE_TAG_UPDATE_COLUMN:
-			return "a column was changed";
-		case SLUICE_TAG_DROP_COLUMN:
-			return "a column was dropped";
-		case SLUICE_TAG_DROP_TABLE:
-			return "a table was dropped or is not published any more";
-		case SLUICE_TAG_CREATE_INDEX:
-			return "an index was created";
-		case SLUICE_TAG_DROP_INDEX:
-			return "an index was dropped";
-		case SLUICE_TAG_TABLE_METADATA:
-			return "a table's key or schema was changed";
-		default:
-			return NULL;
-	}
-}
-
-/* The OID stands first in all of them but where a spec does, which has it first too. */
-static uint32_t
-schema_table(SluiceApply *apply, const SluiceFrame *frame)
-{
-	SluiceCreateTable create;
-	SluiceTableChange table;
-	SluiceColumnChange column;
-	SluiceIndexChange index;
-	uint32_t	oid = 0;
-	const SluiceAllocator *allocator = &apply->arena.allocator;
-
-	switch (frame->tag)
-	{
-		case SLUICE_TAG_CREATE_TABLE:
-			return sluice_wire_get_create_table(frame, allocator, &create) ? create.table.oid : 0;
-		case SLUICE_TAG_RENAME_TABLE:
-		case SLUICE_TAG_TABLE_METADATA:
-			return sluice_wire_get_table_change(frame, allocator, &table) ? table.table_oid : 0;
-		case SLUICE_TAG_ADD_COLUMN:
-		case SLUICE_TAG_UPDATE_COLUMN:
-		case SLUICE_TAG_DROP_COLUMN:
-			return sluice_wire_get_column_change(frame, allocator, &column) ?
-				column.table.oid : 0;
-		case SLUICE_TAG_CREATE_INDEX:
-		case SLUICE_TAG_DROP_INDEX:
-			return sluice_wire_get_index_change(frame, allocator, &index) ? index.table.oid : 0;
-		case SLUICE_TAG_DROP_TABLE:
-			return sluice_wire_get_drop_table(frame, &oid) ? oid : 0;
-		default:
-			return 0;
-	}
-}
-
+/*
+ * What a copied table's definition has already is passed over, as its rows
+ * are; so is what the list of tables has.
+ */
 static SluiceOutcome
 schema(SluiceApply *apply, const SluiceFrame *frame)
 {
-	uint32_t	oid = schema_table(apply, frame);
+	uint32_t	oid = sluice_schema_change_table(frame, &apply->arena.allocator);
 	SluiceReplicaTable *table;
 
 	if (oid == 0)
@@ -203,11 +146,11 @@ schema(SluiceApply *apply, const SluiceFrame *frame)
 		apply->replica->list_placed != NULL &&
 		sluice_placed_has(apply->replica->list_placed, &apply->begin))
 		return SLUICE_OK;
-	sluice_log(SLUICE_ERROR, "the schema was changed upstream, which this version does not follow "
-			   "yet: %s (table %s%s%s, OID %u); hint: Move the file away and start the agent "
-			   "again: it copies afresh.", schema_change(frame->tag), table ? "\"" : "",
-			   table ? table->name : "unknown here", table ? "\"" : "", oid);
-	return SLUICE_INAPPLICABLE;
+	if (table == NULL && frame->tag != SLUICE_TAG_CREATE_TABLE)
+		return unknown(apply, oid);
+	/* notes of tables are made anew */
+	apply->last = NULL;
+	return sluice_schema_change_apply(&apply->row, table, frame, &apply->arena.allocator);
 }
 
 SluiceOutcome
@@ -235,7 +178,7 @@ sluice_change_apply(SluiceApply *apply, const SluiceFrame *frame)
 			outcome = SLUICE_INAPPLICABLE;
 			break;
 		default:
-			outcome = schema_change(frame->tag) != NULL ? schema(apply, frame) :
+			outcome = sluice_schema_change_is(frame->tag) ? schema(apply, frame) :
 				damaged("a message");
 			break;
 	}

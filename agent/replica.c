@@ -184,6 +184,7 @@ sluice_replica_commit(SluiceReplica *replica, const SluicePosition *position)
 	if (outcome != SLUICE_OK)
 		return outcome;
 	replica->in_transaction = false;
+	replica->tables_changed = false;
 	if (position != NULL)
 		replica->position = *position;
 	if (replica->checkpoint != NULL)
@@ -206,6 +207,11 @@ sluice_replica_rollback(SluiceReplica *replica)
 	replica->in_transaction = false;
 	if (replica->checkpoint != NULL)
 		sluice_checkpoint_leave(replica->checkpoint);
+	/* what it had done to the tables is undone in memory, too */
+	if (replica->tables_changed && sluice_replica_reread_tables(replica) != SLUICE_OK)
+		sluice_log(SLUICE_ERROR, "the tables of replica \"%s\" cannot be read again",
+				   replica->path);
+	replica->tables_changed = false;
 }
 
 SluiceWatermark

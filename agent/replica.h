@@ -91,6 +91,7 @@ typedef struct SluiceReplica
 	struct SluiceStatements *statements;	/* statement.c */
 	struct SluiceCheckpoint *checkpoint;	/* checkpoint.c; NULL: none */
 	bool		in_transaction;
+	bool		tables_changed; /* in memory, by the open transaction */
 	bool		reader;			/* opened by sluice_replica_open_reader() */
 	int			wal_pages;		/* after the last commit */
 	/* called at least every 100 ms inside long work of SQLite; may be NULL */

@@ -151,6 +151,21 @@ sluice_replica_write_meta(SluiceReplica *replica, const SluiceReplicaTable *tabl
 	return outcome;
 }
 
+SluiceOutcome
+sluice_replica_bump(SluiceReplica *replica, const SluiceReplicaTable *table, const char *version)
+{
+	sqlite3_stmt *statement = sluice_replica_statement(
+		replica, "UPDATE \"_zero.tableMetadata\" SET minRowVersion = ?3"
+		" WHERE \"schema\" = ?1 AND \"table\" = ?2");
+
+	if (statement == NULL)
+		return SLUICE_INAPPLICABLE;
+	sqlite3_bind_text(statement, 1, table->spec.schema, -1, SQLITE_STATIC);
+	sqlite3_bind_text(statement, 2, table->spec.name, -1, SQLITE_STATIC);
+	sqlite3_bind_text(statement, 3, version, -1, SQLITE_STATIC);
+	return sluice_replica_step(replica, statement, "note a changed table");
+}
+
 static SluiceOutcome
 delete_with(SluiceReplica *replica, sqlite3_stmt *statement, const char *a, const char *b)
 {

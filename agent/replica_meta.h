@@ -12,6 +12,9 @@ extern SluiceOutcome sluice_replica_write_meta(SluiceReplica *replica,
 											   const SluiceReplicaTable *table);
 extern SluiceOutcome sluice_replica_erase_meta(SluiceReplica *replica,
 											   const SluiceReplicaTable *table);
+/* Every row of the table counts as changed in the transaction of this version. */
+extern SluiceOutcome sluice_replica_bump(SluiceReplica *replica, const SluiceReplicaTable *table,
+										 const char *version);
 /* kind: "table", "column" or "index" */
 extern SluiceOutcome sluice_replica_write_name(SluiceReplica *replica, const char *kind,
 											   uint32_t oid, int attnum, const char *schema,

@@ -24,6 +24,7 @@ extern SluiceOutcome sluice_replica_read_state(SluiceReplica *replica);
 extern SluiceOutcome sluice_replica_write_position(SluiceReplica *replica,
 												   const SluicePosition *position);
 extern SluiceOutcome sluice_replica_read_tables(SluiceReplica *replica);
+extern SluiceOutcome sluice_replica_reread_tables(SluiceReplica *replica);
 extern void sluice_replica_release_tables(SluiceReplica *replica);
 
 #endif

@@ -232,6 +232,13 @@ sluice_replica_read_tables(SluiceReplica *replica)
 	return outcome;
 }
 
+SluiceOutcome
+sluice_replica_reread_tables(SluiceReplica *replica)
+{
+	sluice_replica_release_tables(replica);
+	return sluice_replica_read_tables(replica);
+}
+
 /* ---- writing ---- */
 
 static SluiceOutcome
@@ -246,6 +253,7 @@ write_table(SluiceReplica *replica, const SluiceReplicaTable *table)
 	SluiceBuffer snapshot;
 	SluiceOutcome outcome;
 
+	replica->tables_changed = true;
 	if (statement == NULL)
 		return SLUICE_INAPPLICABLE;
 	sluice_buffer_init(&spec, &sluice_malloc_allocator);
@@ -353,6 +361,7 @@ sluice_replica_forget(SluiceReplica *replica, SluiceReplicaTable *table)
 		replica, "DELETE FROM \"_sluice.tables\" WHERE oid = ?1");
 	SluiceOutcome outcome;
 
+	replica->tables_changed = true;
 	if (statement == NULL)
 		return SLUICE_INAPPLICABLE;
 	sqlite3_bind_int64(statement, 1, table->spec.oid);

@@ -19,8 +19,8 @@ put(SluiceBuffer *out, const char *text)
 	sluice_buffer_append(out, text, strlen(text));
 }
 
-static const char *
-declared(SluiceStorage storage)
+const char *
+sluice_schema_declared(SluiceStorage storage)
 {
 	switch (storage)
 	{
@@ -70,7 +70,7 @@ sluice_schema_create_table(SluiceReplica *replica, const SluiceTable *spec, cons
 	{
 		sluice_names_quote(&sql, noted->columns[i]);
 		put(&sql, " ");
-		put(&sql, declared(spec->columns[i].storage));
+		put(&sql, sluice_schema_declared(spec->columns[i].storage));
 		if (noted->integer_key && spec->key[0] == i)
 			put(&sql, " PRIMARY KEY");
 		put(&sql, ", ");

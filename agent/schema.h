@@ -14,6 +14,9 @@
 #include "replica.h"
 #include "row.h"
 
+/* INTEGER, ANY, TEXT or BLOB */
+extern const char *sluice_schema_declared(SluiceStorage storage);
+
 /* Creates the table (no index) and notes it; placed NULL: made by the stream. */
 extern SluiceOutcome sluice_schema_create_table(SluiceReplica *replica, const SluiceTable *spec,
 												const char *name, const SluicePlaced *placed,
