@@ -25,13 +25,18 @@ sluice_owner_check(SluiceStream *stream)
 {
 	SluiceState *state = sluice_state_read(stream->shard, ShareLock, true);
 
+	/* the decoder drops a slot that belongs to no shard; until then we only fail */
 	if (state == NULL)
-		stop(stream, psprintf("the schema of shard \"%s\" is gone", stream->shard));
+		ereport(ERROR,
+				(errcode(SLUICE_ERRCODE_UNKNOWN_SHARD),
+				 errmsg("the schema of shard \"%s\" is gone", stream->shard)));
 	if (state->slot == NULL)
 		return NULL;
 	if (strcmp(state->slot, NameStr(stream->slot)) != 0)
-		stop(stream, psprintf("slot \"%s\" does not own the change log of shard \"%s\": slot \"%s\" does",
-							  NameStr(stream->slot), stream->shard, state->slot));
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("slot \"%s\" does not own the change log of shard \"%s\": slot \"%s\" does",
+						NameStr(stream->slot), stream->shard, state->slot)));
 	if (state->reset_required)
 		stop(stream, psprintf("the shard has to be reset: %s",
 							  state->reset_reason ? state->reset_reason : "it was marked so"));
