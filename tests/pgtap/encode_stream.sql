@@ -128,6 +128,23 @@ I moving new(INTEGER 2, INTEGER 2, INTEGER 2)
 I moving new(INTEGER 3, TEXT three, TEXT x)
 U moving key(INTEGER 1) new(INTEGER 4, TEXT 7!, TEXT x)$$, 'rows by the definition of their place');
 
+-- composites that change: each row in the form of its place
+CREATE TYPE pair AS (a int, b text);
+CREATE TABLE comp (id int PRIMARY KEY, p pair, ps pair[]);
+INSERT INTO comp VALUES (1, (1, 'x'), ARRAY[(1, 'x')::pair]);
+ALTER TYPE pair ADD ATTRIBUTE c bool;
+INSERT INTO comp VALUES (2, (1, 'x', true), ARRAY[(1, 'x', true)::pair]);
+ALTER TYPE pair RENAME ATTRIBUTE b TO d;
+ALTER TYPE pair DROP ATTRIBUTE a;
+INSERT INTO comp VALUES (3, ('x', true), ARRAY[('x', NULL)::pair]);
+UPDATE comp SET id = 4 WHERE id = 1;
+DROP TABLE comp;
+DROP TYPE pair;
+SELECT is(changes(), $$I comp new(INTEGER 1, TEXT (1,x), TEXT [{"a":1,"b":"x"}])
+I comp new(INTEGER 2, TEXT (1,x,t), TEXT [{"a":1,"b":"x","c":true}])
+I comp new(INTEGER 3, TEXT (x,t), TEXT [{"d":"x","c":null}])
+U comp key(INTEGER 1) new(INTEGER 4, TEXT (x,), TEXT [{"d":"x","c":null}])$$, 'composites in the form of their place');
+
 -- the schema as of a commit, read long after
 CREATE PUBLICATION later FOR TABLE t (id, n);
 ALTER TABLE t ALTER n SET DEFAULT 5;
