@@ -21,6 +21,7 @@
 
 #define PAGES_CHECKPOINT 2000	/* of 4 kB: checkpoint from here */
 #define PAGES_HOLD 16000		/* hold the writer for the rest from here */
+#define PAGES_LIMIT 32000		/* a writer that was faster waits from here */
 #define SYNC_EVERY 1000000		/* us between syncs while commits come */
 #define IDLE_EVERY 100000		/* us: signs of life of a writer that is held back */
 #define RETRY_SOON 500000		/* us: the writer was faster */
@@ -42,6 +43,8 @@ struct SluiceCheckpoint
 	bool		hold;			/* the thread wants the writer to pause */
 	bool		writing;		/* the writer is inside a transaction */
 	bool		synced_all;		/* nothing committed since the last sync */
+	bool		held_up;		/* by a reader: the last checkpoint left something
+								 * although the writer was held */
 	int			pages;			/* of the -wal after the last commit */
 	SluicePosition committed;
 	SluicePosition durable;
@@ -51,13 +54,20 @@ struct SluiceCheckpoint
 	int			warned;			/* pages when it last warned of a long -wal */
 };
 
+/* Waiting for the thread will help: no reader is in its way. */
+static bool
+too_long(const SluiceCheckpoint *cp)
+{
+	return cp->pages >= PAGES_LIMIT && !cp->held_up;
+}
+
 void
 sluice_checkpoint_enter(SluiceCheckpoint *cp)
 {
 	SluiceReplica *replica = cp->replica;
 
 	pthread_mutex_lock(&cp->lock);
-	while (cp->hold)
+	while (cp->hold || too_long(cp))
 	{
 		struct timespec at;
 		int64_t		until = sluice_agent_clock() + IDLE_EVERY;
@@ -211,11 +221,13 @@ checkpoint(SluiceCheckpoint *cp)
 {
 	int			pages = 0;
 	bool		all = passive(cp, &pages);
+	bool		held_up = false;
 
 	if (!all && pages >= PAGES_HOLD && hold_writer(cp))
 	{
 		/* only what was written meanwhile is left, unless a reader holds it */
 		all = passive(cp, &pages);
+		held_up = !all;
 		release_writer(cp);
 	}
 	cp->retry_at = all ? 0 : sluice_agent_clock() + (pages >= PAGES_HOLD ? RETRY_LATER : RETRY_SOON);
@@ -233,13 +245,20 @@ checkpoint(SluiceCheckpoint *cp)
 	pthread_mutex_lock(&cp->lock);
 	if (all)
 		cp->pages = 0;
+	cp->held_up = held_up;
+	pthread_cond_broadcast(&cp->go_on);
 	pthread_mutex_unlock(&cp->lock);
 }
 
-/* Is a checkpoint worth while?  Not again at once when the last one left something. */
+/*
+ * Is a checkpoint worth while?  Not again at once when the last one left
+ * something, unless holding the writer would help.
+ */
 static bool
 checkpoint_due(const SluiceCheckpoint *cp)
 {
+	if (cp->pages >= PAGES_HOLD && !cp->held_up)
+		return true;
 	return cp->pages >= PAGES_CHECKPOINT && sluice_agent_clock() >= cp->retry_at;
 }
 
