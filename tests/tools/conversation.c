@@ -2,12 +2,15 @@
  * conversation.c: speaks docs/protocol.md to a server and prints what it gets,
  * a line each, for tests.
  *
- *   conversation [--acks] [--slow MS] [--until PATTERN] CONNINFO 'CALL …'
+ *   conversation [--acks] [--slow MS] [--until PATTERN] [--extended]
+ *                [--then SQL] CONNINFO 'CALL …'
  *
  * It ends at the server's CopyDone, at an error (printed with its SQLSTATE),
  * or after a line that contains PATTERN; then it sends CopyDone itself.
  * --acks: every commit is acknowledged as applied and durable.
  * --slow: so many ms pass between two messages read.
+ * --extended: the call is made by the extended query protocol.
+ * --then: a query that gives one value, run in the same session afterwards.
  * Exit status: 0, or 1 after an error.
  */
 #include <getopt.h>
@@ -328,6 +331,8 @@ message(const char *data, int size)
 				if (sluice_cursor_u8(&cursor))
 					acknowledge(false);
 			}
+			else
+				say("alive");
 			return;
 		default:
 			say("unknown message %c", data[0]);
@@ -379,10 +384,14 @@ main(int argc, char **argv)
 		{"acks", no_argument, NULL, 'a'},
 		{"slow", required_argument, NULL, 's'},
 		{"until", required_argument, NULL, 'u'},
+		{"extended", no_argument, NULL, 'e'},
+		{"then", required_argument, NULL, 't'},
 		{0}
 	};
 	int			option;
 	int			slow = 0;
+	bool		extended = false;
+	const char *then = NULL;
 	char	   *data;
 	int			size = 0;
 	PGresult   *result;
@@ -395,6 +404,10 @@ main(int argc, char **argv)
 			slow = atoi(optarg);
 		else if (option == 'u')
 			until = optarg;
+		else if (option == 'e')
+			extended = true;
+		else if (option == 't')
+			then = optarg;
 		else
 			return 2;
 	}
@@ -407,7 +420,8 @@ main(int argc, char **argv)
 		fprintf(stderr, "%s", PQerrorMessage(conn));
 		return 2;
 	}
-	result = PQexec(conn, argv[optind + 1]);
+	result = extended ? PQexecParams(conn, argv[optind + 1], 0, NULL, NULL, NULL, NULL, 0) :
+		PQexec(conn, argv[optind + 1]);
 	if (PQresultStatus(result) != PGRES_COPY_BOTH)
 	{
 		say("error %s %s", PQresultErrorField(result, PG_DIAG_SQLSTATE), PQresultErrorMessage(result));
@@ -428,6 +442,14 @@ main(int argc, char **argv)
 			PQfreemem(data);
 	}
 	option = finish();
+	if (then != NULL && PQstatus(conn) == CONNECTION_OK)
+	{
+		until = NULL;
+		result = PQexec(conn, then);
+		say("then %s", PQresultStatus(result) == PGRES_TUPLES_OK ? PQgetvalue(result, 0, 0) :
+			PQresultErrorMessage(result));
+		PQclear(result);
+	}
 	PQfinish(conn);
 	return option;
 }
