@@ -291,17 +291,31 @@ decode_flushed(SluiceDecoder *decoder, XLogRecPtr flushed,
 	}
 }
 
+static bool
+has_storer(SluiceStream *stream)
+{
+	bool		has;
+
+	LWLockAcquire(sluice_shmem->lock, LW_SHARED);
+	has = stream->storer_pid != 0;
+	LWLockRelease(sluice_shmem->lock);
+	return has;
+}
+
+/* What the storer or a person has said of the shard is left as it is. */
 static void
 set_state(SluiceDecoder *decoder, SluiceStreamState state)
 {
 	SluiceStream *stream = decoder->stream;
-	bool		differs;
+	SluiceStreamState now;
 
 	SpinLockAcquire(&stream->mutex);
-	differs = stream->state != state;
+	now = stream->state;
 	SpinLockRelease(&stream->mutex);
-	if (differs)
-		sluice_stream_set_state(stream, state, 0, "");
+	if (now == state || now == SLUICE_STREAM_STOPPED || now == SLUICE_STREAM_PAUSED ||
+		(now == SLUICE_STREAM_RETRYING && !has_storer(stream)))
+		return;
+	sluice_stream_set_state(stream, state, 0, "");
 }
 
 static void

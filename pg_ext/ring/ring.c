@@ -79,23 +79,27 @@ set_waits_for(SluiceStream *stream, const char *what)
 	SpinLockRelease(&stream->mutex);
 }
 
+static pid_t
+storer_of(SluiceStream *stream)
+{
+	pid_t		pid;
+
+	LWLockAcquire(sluice_shmem->lock, LW_SHARED);
+	pid = stream->storer_pid;
+	LWLockRelease(sluice_shmem->lock);
+	return pid;
+}
+
 /*
  * The storer is alive and gets nothing done: end it, so that what it waits for
  * does not hold back the slot for ever.  Its successor begins anew.
  */
 static void
-end_storer(SluiceStream *stream)
+end_storer(SluiceStream *stream, pid_t pid)
 {
-	pid_t		pid;
 	PGPROC	   *proc;
 	const char *type = NULL;
 	const char *event = NULL;
-
-	LWLockAcquire(sluice_shmem->lock, LW_SHARED);
-	pid = stream->storer_pid;
-	LWLockRelease(sluice_shmem->lock);
-	if (pid == 0)
-		return;
 
 	proc = BackendPidGetProc(pid);
 	if (proc != NULL)
@@ -134,12 +138,14 @@ wait_for_room(SluiceRing *ring)
 {
 	TimestampTz since = GetCurrentTimestamp();
 	uint64		floor = sluice_ring_core_floor(&ring->core);
+	pid_t		storer = storer_of(ring->stream);
 
 	sluice_ring_publish(ring);
 	set_waits_for(ring->stream, "room on the ring: the storer is behind");
 	ConditionVariablePrepareToSleep(&ring->room);
 	while (sluice_ring_core_room(&ring->core) == 0)
 	{
+		pid_t		pid = storer_of(ring->stream);
 		long		left;
 
 		if (sluice_ring_restart_wanted(ring))
@@ -148,15 +154,18 @@ wait_for_room(SluiceRing *ring)
 					 errmsg("decoding for shard \"%s\" starts anew, because its storer was replaced",
 							ring->stream->shard)));
 
-		if (sluice_ring_core_floor(&ring->core) != floor)
+		/* one that has just been started has all its time before it */
+		if (sluice_ring_core_floor(&ring->core) != floor || pid != storer)
 		{
+			storer = pid;
 			floor = sluice_ring_core_floor(&ring->core);
 			since = GetCurrentTimestamp();
 		}
 		left = storer_time_left(since);
 		if (left == 0)
 		{
-			end_storer(ring->stream);
+			if (pid != 0)
+				end_storer(ring->stream, pid);
 			since = GetCurrentTimestamp();
 			continue;
 		}

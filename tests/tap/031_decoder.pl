@@ -136,14 +136,19 @@ is(sql(q{SELECT count(DISTINCT watermark) FROM sluice.change_log('s') WHERE (cha
 
 # ---- a storer that gets nothing done is ended ----
 
-my $blocker = psql_background($node);
 my $from = -s $node->logfile;
-$blocker->query_safe('BEGIN; LOCK TABLE cdc_s.state IN ACCESS EXCLUSIVE MODE');
+my $storer = status('storer_pid');
+kill 'STOP', $storer;
 sql(q{INSERT INTO t SELECT g, repeat('y', 100) FROM generate_series(100000, 139999) g});
-wait_for(sub { slurp($from) =~ /ending the storer of shard "s".*no progress/ }, 'the storer is ended');
-like(slurp($from), qr/ending the storer of shard "s" \(process \d+\): it has made no progress for 1000 ms while the ring is full/, 'with a message');
-$blocker->query_safe('COMMIT');
-$blocker->quit;
+wait_status(q{waits_for LIKE 'room on the ring%'});
+is(sql(q{SELECT (a.backend_xmin IS NULL) || ' ' || (SELECT count(*) FROM pg_locks l WHERE l.pid = a.pid AND locktype <> 'virtualxid')
+	FROM pg_stat_activity a WHERE backend_type = 'sluice decoder'}), 'true 0',
+	'a decoder that waits for room holds neither snapshot nor lock');
+wait_for(sub { slurp($from) =~ /ending the storer/ }, 'the storer is ended');
+like(slurp($from), qr/ending the storer of shard "s" \(process $storer\): it has made no progress for 1000 ms while the ring is full/,
+	'a storer that gets nothing done is ended');
+kill 'CONT', $storer;
+wait_status("storer_pid <> $storer");
 settle();
 is(sql(q{SELECT count(*) || ' ' || count(DISTINCT change->'new'->>'id') FROM sluice.change_log('s') WHERE (change->'new'->>'id')::int BETWEEN 100000 AND 139999}),
 	'40000 40000', 'nothing is lost or doubled');
