@@ -231,6 +231,22 @@ sluice_ring_find(SluiceRing *ring, SluiceWatermark w, SluiceRingReader *reader)
 }
 
 bool
+sluice_ring_base(SluiceRing *ring, uint64 *generation, SluiceWatermark *after)
+{
+	SluiceRingCore *core = &ring->core;
+	SluiceRingMark *mark;
+	bool		found;
+
+	SpinLockAcquire(&ring->mutex);
+	*generation = atomic_load(&core->generation);
+	mark = &core->marks[core->mark_first % SLUICE_RING_MARKS];
+	*after = mark->after;
+	found = *generation != 0 && mark->offset == atomic_load(&core->base);
+	SpinLockRelease(&ring->mutex);
+	return found;
+}
+
+bool
 sluice_ring_find_storer(SluiceRing *ring, SluiceRingReader *reader)
 {
 	reader->ring = ring;

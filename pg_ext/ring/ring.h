@@ -74,6 +74,13 @@ typedef enum SluiceRingResult
 extern bool sluice_ring_find(SluiceRing *ring, SluiceWatermark w, SluiceRingReader *reader);
 
 /*
+ * The generation that runs and what everything in it is behind.  What is at
+ * or before that was in the log when the generation began.  False: there is
+ * none, or it has gone on so far that this is forgotten.
+ */
+extern bool sluice_ring_base(SluiceRing *ring, uint64 *generation, SluiceWatermark *after);
+
+/*
  * The storer's place: the base of the current generation.  False if there is
  * none yet, or if a predecessor had consumed bytes of it (then a restart has
  * been asked for).

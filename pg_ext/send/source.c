@@ -52,7 +52,7 @@ read_ring(SluiceSource *source, SluiceSubscriber *subscriber)
 
 /* ---- the log ---- */
 
-/* One short transaction; false: the log's head was reached. */
+/* One short transaction; false: the log's end was reached. */
 static bool
 next_batch(SluiceSource *source, SluiceSubscriber *subscriber)
 {
@@ -74,17 +74,40 @@ next_batch(SluiceSource *source, SluiceSubscriber *subscriber)
 	return source->nslices > 0;
 }
 
+/*
+ * More of the log, or the ring where the log ends.  On an idle server the
+ * ring begins behind a position that is ahead of the last transaction: what
+ * lies before was in the log when that generation began, so who has read the
+ * log to its end since then has it all.
+ */
+static bool
+go_on(SluiceSource *source, SluiceSubscriber *subscriber)
+{
+	SluiceRing *ring = source->stream->ring;
+	SluiceWatermark from;
+	uint64		generation;
+
+	if (!sluice_ring_base(ring, &generation, &from))
+		generation = 0;
+	if (next_batch(source, subscriber))
+		return true;
+	if (generation == 0 || sluice_watermark_compare(from, subscriber->sent) <= 0)
+	{
+		from = subscriber->sent;
+		generation = 0;
+	}
+	source->on_ring = sluice_ring_find(ring, from, &source->reader) &&
+		(generation == 0 || generation == source->reader.generation);
+	return source->on_ring;
+}
+
 static bool
 read_log(SluiceSource *source, SluiceSubscriber *subscriber)
 {
 	Size		size = 0;
 
-	if (source->next >= source->nslices && !next_batch(source, subscriber))
-	{
-		source->on_ring = sluice_ring_find(source->stream->ring, subscriber->sent,
-										   &source->reader);
-		return source->on_ring;
-	}
+	if (source->next >= source->nslices)
+		return go_on(source, subscriber);
 	while (source->next < source->nslices && size < PIECE_SIZE)
 	{
 		const SluiceSlice *slice = &source->slices[source->next++];

@@ -37,6 +37,13 @@ sub lexi
 	return substr('0123456789abcdefghijklmnopqrstuvwxyz', length($text) - 1, 1) . $text;
 }
 
+sub hex_lsn
+{
+	my ($high, $low) = split '/', shift;
+
+	return hex($high) * 2**32 + hex $low;
+}
+
 # ---- where it does not work ----
 
 my ($code, $out, $err) = $node->psql('postgres', 'BEGIN; ' . stream($lineage));
@@ -151,6 +158,30 @@ $logged = sql(q{SELECT string_agg(precommit, ' ' ORDER BY watermark) FROM cdc_s.
 is(join(' ', SluiceTest::Conversation::commits($follower->lines)), $logged,
 	'workers that die leave neither a gap nor a repetition');
 $follower->close;
+
+# ---- a server that does nothing ----
+
+# After a restart decoding begins behind the last transaction; who has that is
+# on the ring, and is told of positions ahead of it.
+$node->restart;
+my $resting = SluiceTest::Conversation->open($node, stream($head, replica => 'resting'));
+wait_for_sql($node, 'postgres', q{SELECT state = 'streaming' FROM sluice.replica_status WHERE replica = 'resting'});
+sql('SELECT pg_logical_emit_message(false, $$other$$, $$wal$$)');
+my $position = sql('SELECT pg_switch_wal()');
+wait_for(sub { grep { /^keepalive .* decoded (\S+) / && hex $1 >= hex_lsn($position) } $resting->lines }, 'its keepalives have the decoded position');
+$resting->close;
+my ($first_new) = SluiceTest::Conversation::commits($resting->lines);
+ok(!defined $first_new, 'and it gets nothing twice');
+
+# ---- the shard's end, and that of the server ----
+
+$resting = SluiceTest::Conversation->open($node, stream($head, replica => 'resting'), '--then', q{SELECT 'alive'});
+$resting->wait_line(qr/^keepalive/);
+$node->stop('smart');
+$resting->wait_line(qr/^end CALL/);
+pass('a smart shutdown ends the conversation in order');
+$resting->close;
+$node->start;
 
 # ---- nothing is held while it waits ----
 
