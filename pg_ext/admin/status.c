@@ -174,11 +174,18 @@ decode_lag(const SluiceStreamView *view, XLogRecPtr flushed, TimestampTz now)
 	return now - since;
 }
 
+/* Before its first transaction a decoder's head is where it began, behind which the log may end. */
+static bool
+all_stored(const SluiceStreamView *view)
+{
+	return view->transactions == 0 || sluice_watermark_compare(view->stored, view->head) >= 0;
+}
+
 /* Since when the oldest decoded transaction that is not stored waits, at most. */
 static int64
 store_lag(const SluiceStreamView *view, TimestampTz now)
 {
-	if (view->stored_time == 0 || sluice_watermark_compare(view->stored, view->head) >= 0)
+	if (view->stored_time == 0 || all_stored(view))
 		return 0;
 	return now - view->stored_time;
 }
@@ -224,7 +231,7 @@ shard_status(const char *shard, ReturnSetInfo *result)
 	{
 		sluice_row_distance(&row, flushed, view.decoded);
 		sluice_row_interval(&row, decode_lag(&view, flushed, now));
-		sluice_row_distance(&row, view.head.major, view.stored.major);
+		sluice_row_distance(&row, all_stored(&view) ? 0 : view.head.major, view.stored.major);
 		sluice_row_interval(&row, store_lag(&view, now));
 	}
 	else
