@@ -183,6 +183,23 @@ pass('a smart shutdown ends the conversation in order');
 $resting->close;
 $node->start;
 
+# ---- a client that gives no sign of life ----
+
+sql(q{ALTER SYSTEM SET sluice.sender_timeout = '500ms'});
+$node->reload;
+my $silent = SluiceTest::Conversation->open($node, stream($head, replica => 'silent'));
+$silent->wait_line(qr/^keepalive/);
+my $since = time;
+wait_for(sub { time > $since + 2 }, 'four timeouts have gone by');
+ok(!(grep { /^error/ } $silent->lines), 'a client that answers keepalives stays');
+$silent->signal('STOP');
+wait_for_sql($node, 'postgres', q{SELECT pid IS NULL FROM sluice.replica_status WHERE replica = 'silent'});
+like(PostgreSQL::Test::Utils::slurp_file($node->logfile), qr/replica "silent" has given no sign of life for 500 ms/, 'one that has stopped is given up');
+$silent->signal('CONT');
+$silent->close;
+sql('ALTER SYSTEM RESET sluice.sender_timeout');
+$node->reload;
+
 # ---- nothing is held while it waits ----
 
 my $idle = SluiceTest::Conversation->open($node, stream($head, replica => 'idle'));
