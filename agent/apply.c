@@ -106,6 +106,8 @@ commit_group(SluiceApply *apply)
 	if (sluice_change_passes(apply, apply->reached))
 		outcome = sluice_change_passed(apply, apply->reached);
 	if (outcome == SLUICE_OK && apply->row.log != NULL)
+		outcome = sluice_rowlog_flush(apply->row.log);
+	if (outcome == SLUICE_OK && apply->row.log != NULL)
 		outcome = sluice_rowlog_trim(apply->row.log);
 	if (outcome == SLUICE_OK)
 		outcome = sluice_replica_commit(apply->replica, &apply->next);
@@ -170,10 +172,6 @@ take_commit(SluiceApply *apply, const SluiceFrame *frame)
 	if (!apply->open || !sluice_wire_get_commit(frame, &commit) ||
 		sluice_watermark_compare(commit.watermark, apply->begin.watermark) != 0)
 		return damaged("a transaction ends wrongly");
-	if (apply->row.log != NULL)
-		outcome = sluice_rowlog_end(apply->row.log);
-	if (outcome != SLUICE_OK)
-		return outcome;
 	apply->open = false;
 	apply->next.watermark = commit.watermark;
 	if (apply->begin.xid != 0)

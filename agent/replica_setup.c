@@ -48,29 +48,35 @@ static const char create_sluice[] =
 	"CREATE TABLE \"_sluice.names\"(kind TEXT NOT NULL, oid INTEGER NOT NULL,"
 	" attnum INTEGER NOT NULL, \"schema\" TEXT NOT NULL, name TEXT NOT NULL,"
 	" sqliteName TEXT NOT NULL, PRIMARY KEY(kind, oid, attnum)) STRICT, WITHOUT ROWID;"
-	"CREATE TABLE \"_sluice.rowLog\"(stateVersion TEXT NOT NULL, pos INTEGER NOT NULL,"
+	"CREATE TABLE \"_sluice.rowLog\"(lastVersion TEXT NOT NULL, chunk INTEGER NOT NULL,"
 	" writeTimeMs INTEGER NOT NULL, ops TEXT NOT NULL,"
-	" PRIMARY KEY(stateVersion, pos)) STRICT, WITHOUT ROWID;"
+	" PRIMARY KEY(lastVersion, chunk)) STRICT, WITHOUT ROWID;"
 	"INSERT INTO \"_sluice.versionHistory\"(dataVersion, schemaVersion, minSafeVersion)"
 	" VALUES(1, 1, 1);"
 	"INSERT INTO \"_sluice.state\"(stage) VALUES('empty');"
 	"INSERT INTO \"_sluice.position\"(xid, commitTime, seen) VALUES(0, 0, 0);";
 
 /*
- * A row of _sluice.rowLog holds the changes of a transaction, or a part of
- * them, as a JSON array of [table, op, key]: one append where the reference
- * has one upsert a row.  _sluice.changes unfolds it, and a condition on
- * stateVersion reaches its key.  _zero.changeLog2 is the reference's form: of
- * a key only the last change; its table-wide entries have pos -1.
+ * A row of _sluice.rowLog holds the changes of one or many transactions as a
+ * JSON array of runs (rowlog.c): one append where the reference has one upsert
+ * a row.  _sluice.changes unfolds it; a reader that wants what is newer than X
+ * says lastVersion > X too, which reaches the key.  _zero.changeLog2 is the
+ * reference's form: of a key only the last change; its table-wide entries have
+ * pos -1.
  */
 static const char create_views[] =
-	"CREATE VIEW \"_sluice.changes\"(stateVersion, pos, \"table\", rowKey, op) AS"
-	" SELECT l.stateVersion,"
-	" CASE WHEN o.value ->> 1 IN ('t', 'r') THEN -1 ELSE l.pos + o.key END,"
-	" o.value ->> 0,"
-	" CASE WHEN o.value ->> 1 IN ('t', 'r') THEN l.stateVersion ELSE o.value -> 2 END,"
-	" o.value ->> 1"
-	" FROM \"_sluice.rowLog\" l, json_each(l.ops) o;"
+	"CREATE VIEW \"_sluice.changes\"(stateVersion, pos, \"table\", rowKey, op, lastVersion) AS"
+	" SELECT r.value ->> 0,"
+	" CASE WHEN r.value ->> 3 IN ('t', 'r') THEN -1 ELSE (r.value ->> 1) + k.key END,"
+	" r.value ->> 2,"
+	" CASE WHEN r.value ->> 3 IN ('t', 'r') THEN r.value ->> 0"
+	" WHEN json_type(r.value, '$[4]') = 'object'"
+	" THEN json_object((SELECT key FROM json_each(r.value, '$[4]')), k.value)"
+	" ELSE k.value END,"
+	" r.value ->> 3, l.lastVersion"
+	" FROM \"_sluice.rowLog\" l, json_each(l.ops) r,"
+	" json_each(CASE json_type(r.value, '$[4]') WHEN 'object'"
+	" THEN (SELECT value FROM json_each(r.value, '$[4]')) ELSE r.value -> 4 END) k;"
 	"CREATE VIEW \"_zero.changeLog2\"(stateVersion, pos, \"table\", rowKey, op,"
 	" backfillingColumnVersions) AS"
 	" SELECT stateVersion, pos, \"table\", rowKey, op, '{}' FROM"

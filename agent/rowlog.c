@@ -2,10 +2,14 @@
  * rowlog.c: which rows changed in which transaction.
  *
  * In: tables, ops, keys.  Out: rows of _sluice.rowLog, each a JSON array of
- * [table, op, key].
+ * runs: [version, pos of the first, table, op, keys].  Keys of one column are
+ * {"column":[value, …]}, others [{"a":…,"b":…}, …]; table-wide ops have [null].
+ * A row holds what a group of transactions changed, up to some kB, because an
+ * append a transaction would cost as much as the change itself.
  * Runs in: the thread that owns the replica, inside its transaction.
  * Locks: none.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,11 +26,13 @@
 struct SluiceRowLog
 {
 	SluiceReplica *replica;
-	SluiceBuffer ops;
-	char		version[SLUICE_WATERMARK_TEXT_MAX];
-	int64_t		first;			/* pos of the first op in ops */
+	SluiceBuffer ops;			/* the row being made; empty: none */
+	const char *run_end;		/* what closes the open run; NULL: none is open */
+	const SluiceReplicaTable *run_table;
+	char		run_op;
+	char		version[SLUICE_WATERMARK_TEXT_MAX]; /* of the open or last transaction */
 	int64_t		next;			/* pos of the next op */
-	int64_t		now;			/* ms, of the transaction */
+	int64_t		chunk;			/* tells rows of one version apart */
 	int64_t		rows;			/* in the table, about */
 	int64_t		trimmed_at;
 	bool		fresh;			/* switched on, and no transaction has said so yet */
@@ -43,8 +49,8 @@ typedef struct KeyPart
 
 typedef struct SluiceKeyForm
 {
-	const char *head;			/* ["table", */
-	size_t		head_size;
+	const char *name;			/* "table", in JSON */
+	size_t		name_size;
 	KeyPart    *parts;
 } SluiceKeyForm;
 
@@ -73,10 +79,8 @@ make_form(SluiceReplicaTable *table)
 	SluiceBuffer text;
 
 	sluice_buffer_init(&text, &sluice_malloc_allocator);
-	put(&text, "[");
 	sluice_json_string(&text, table->name, strlen(table->name));
-	put(&text, ",");
-	form->head = keep(table, &text, &form->head_size);
+	form->name = keep(table, &text, &form->name_size);
 	form->parts = sluice_arena_alloc(&table->arena, (spec->nkey + 1u) * sizeof(KeyPart));
 	for (int k = 0; k < spec->nkey; k++)
 	{
@@ -170,20 +174,33 @@ sluice_rowlog_close(SluiceRowLog *log)
 
 /* ---- a transaction ---- */
 
-static SluiceOutcome
-write_chunk(SluiceRowLog *log)
+static void
+close_run(SluiceRowLog *log)
 {
-	sqlite3_stmt *statement = sluice_replica_statement(
-		log->replica, "INSERT INTO \"_sluice.rowLog\"(stateVersion, pos, writeTimeMs, ops)"
-		" VALUES(?1, ?2, ?3, ?4)");
+	if (log->run_end != NULL)
+		put(&log->ops, log->run_end);
+	log->run_end = NULL;
+	log->run_table = NULL;
+}
+
+SluiceOutcome
+sluice_rowlog_flush(SluiceRowLog *log)
+{
+	sqlite3_stmt *statement;
 	SluiceOutcome outcome;
 
+	if (log->ops.length == 0)
+		return SLUICE_OK;
+	statement = sluice_replica_statement(
+		log->replica, "INSERT INTO \"_sluice.rowLog\"(lastVersion, chunk, writeTimeMs, ops)"
+		" VALUES(?1, ?2, ?3, ?4)");
 	if (statement == NULL)
 		return SLUICE_INAPPLICABLE;
+	close_run(log);
 	put(&log->ops, "]");
 	sqlite3_bind_text(statement, 1, log->version, -1, SQLITE_STATIC);
-	sqlite3_bind_int64(statement, 2, log->first);
-	sqlite3_bind_int64(statement, 3, log->now);
+	sqlite3_bind_int64(statement, 2, log->chunk++);
+	sqlite3_bind_int64(statement, 3, sluice_agent_time() / 1000);
 	sqlite3_bind_text(statement, 4, log->ops.data, (int) log->ops.length, SQLITE_STATIC);
 	outcome = sluice_replica_step(log->replica, statement, "write the row log");
 	/* a key may have been large */
@@ -191,7 +208,6 @@ write_chunk(SluiceRowLog *log)
 		sluice_buffer_release(&log->ops);
 	else
 		sluice_buffer_reset(&log->ops);
-	log->first = log->next;
 	log->rows++;
 	return outcome;
 }
@@ -199,12 +215,11 @@ write_chunk(SluiceRowLog *log)
 SluiceOutcome
 sluice_rowlog_begin(SluiceRowLog *log, const char *version)
 {
-	SluiceOutcome outcome = SLUICE_OK;
+	SluiceOutcome outcome;
 
-	sluice_buffer_reset(&log->ops);
+	close_run(log);
 	strcpy(log->version, version);
-	log->first = log->next = 0;
-	log->now = sluice_agent_time() / 1000;
+	log->next = log->chunk = 0;
 	if (!log->fresh || log->said)
 		return SLUICE_OK;
 	log->said = true;
@@ -215,50 +230,74 @@ sluice_rowlog_begin(SluiceRowLog *log, const char *version)
 	return outcome;
 }
 
+/* [version, pos, table, op, */
+static void
+open_run(SluiceRowLog *log, SluiceReplicaTable *table, char op, const char *end)
+{
+	const SluiceKeyForm *form = table->key_form != NULL ? table->key_form : make_form(table);
+	char		text[SLUICE_WATERMARK_TEXT_MAX + 40];
+	char		word[5] = {',', '"', op, '"', ','};
+	int			n;
+
+	close_run(log);
+	n = snprintf(text, sizeof(text), "%s\"%s\",%lld,", log->ops.length == 0 ? "[[" : ",[",
+				 log->version, (long long) log->next);
+	sluice_buffer_append(&log->ops, text, (size_t) n);
+	sluice_buffer_append(&log->ops, form->name, form->name_size);
+	sluice_buffer_append(&log->ops, word, sizeof(word));
+	log->run_table = table;
+	log->run_op = op;
+	log->run_end = end;
+}
+
 SluiceOutcome
 sluice_rowlog_row(SluiceRowLog *log, SluiceReplicaTable *table, char op,
 				  const SluiceValue *const *key)
 {
-	const SluiceKeyForm *form = table->key_form != NULL ? table->key_form : make_form(table);
-	char		word[4] = {'"', op, '"', ','};
+	SluiceBuffer *ops = &log->ops;
+	int			nkey = table->spec.nkey;
+	bool		goes_on = log->run_table == table && log->run_op == op;
+	const SluiceKeyForm *form;
 
-	if (table->spec.nkey == 0)
+	if (nkey == 0)
 		return SLUICE_OK;
-	put(&log->ops, log->ops.length == 0 ? "[" : ",");
-	sluice_buffer_append(&log->ops, form->head, form->head_size);
-	sluice_buffer_append(&log->ops, word, sizeof(word));
-	for (int k = 0; k < table->spec.nkey; k++)
+	if (!goes_on)
+		open_run(log, table, op, nkey == 1 ? "]}]" : "]]");
+	form = table->key_form;
+	if (!goes_on && nkey == 1)
+		sluice_buffer_append(ops, form->parts[0].text, form->parts[0].size);
+	sluice_buffer_append(ops, goes_on ? "," : "[", 1);
+	if (nkey == 1)
+		sluice_json_value(ops, key[0]);
+	else
 	{
-		sluice_buffer_append(&log->ops, form->parts[k].text, form->parts[k].size);
-		sluice_json_value(&log->ops, key[form->parts[k].key]);
+		for (int k = 0; k < nkey; k++)
+		{
+			sluice_buffer_append(ops, form->parts[k].text, form->parts[k].size);
+			sluice_json_value(ops, key[form->parts[k].key]);
+		}
+		sluice_buffer_append(ops, "}", 1);
 	}
-	put(&log->ops, "}]");
 	log->next++;
-	return log->ops.length >= CHUNK ? write_chunk(log) : SLUICE_OK;
+	return ops->length >= CHUNK ? sluice_rowlog_flush(log) : SLUICE_OK;
 }
 
 SluiceOutcome
-sluice_rowlog_table(SluiceRowLog *log, const SluiceReplicaTable *table, char op)
+sluice_rowlog_table(SluiceRowLog *log, SluiceReplicaTable *table, char op)
 {
-	char		word[5] = {',', '"', op, '"', ']'};
-
-	put(&log->ops, log->ops.length == 0 ? "[[" : ",[");
-	sluice_json_string(&log->ops, table->name, strlen(table->name));
-	sluice_buffer_append(&log->ops, word, sizeof(word));
+	open_run(log, table, op, "]");
+	put(&log->ops, "[null]");
+	log->run_op = '\0';			/* the next one is a run of its own */
 	log->next++;
-	return log->ops.length >= CHUNK ? write_chunk(log) : SLUICE_OK;
-}
-
-SluiceOutcome
-sluice_rowlog_end(SluiceRowLog *log)
-{
-	return log->ops.length > 0 ? write_chunk(log) : SLUICE_OK;
+	return log->ops.length >= CHUNK ? sluice_rowlog_flush(log) : SLUICE_OK;
 }
 
 void
 sluice_rowlog_abort(SluiceRowLog *log)
 {
 	sluice_buffer_reset(&log->ops);
+	log->run_end = NULL;
+	log->run_table = NULL;
 	log->said = false;
 }
 
@@ -281,9 +320,9 @@ sluice_rowlog_trim(SluiceRowLog *log)
 	if (log->rows < KEEP_ROWS + TRIM_ROWS && clock - log->trimmed_at < TRIM_EVERY)
 		return SLUICE_OK;
 	statement = sluice_replica_statement(
-		log->replica, "DELETE FROM \"_sluice.rowLog\" WHERE (stateVersion, pos) IN (SELECT"
-		" stateVersion, pos FROM (SELECT stateVersion, pos, writeTimeMs FROM \"_sluice.rowLog\""
-		" ORDER BY stateVersion, pos LIMIT ?1) WHERE writeTimeMs < ?2)");
+		log->replica, "DELETE FROM \"_sluice.rowLog\" WHERE (lastVersion, chunk) IN (SELECT"
+		" lastVersion, chunk FROM (SELECT lastVersion, chunk, writeTimeMs FROM \"_sluice.rowLog\""
+		" ORDER BY lastVersion, chunk LIMIT ?1) WHERE writeTimeMs < ?2)");
 	if (statement == NULL)
 		return SLUICE_INAPPLICABLE;
 	sqlite3_bind_int(statement, 1, TRIM_ROWS);

@@ -20,15 +20,16 @@ typedef struct SluiceRowLog SluiceRowLog;
 extern SluiceOutcome sluice_rowlog_open(SluiceReplica *replica, bool on, SluiceRowLog **log);
 extern void sluice_rowlog_close(SluiceRowLog *log);
 
-/* Of one transaction of the stream: begin, rows and tables, end. */
+/* A transaction of the stream begins; several may follow before a flush. */
 extern SluiceOutcome sluice_rowlog_begin(SluiceRowLog *log, const char *version);
 /* op 's' (set) or 'd' (deleted); key in key order */
 extern SluiceOutcome sluice_rowlog_row(SluiceRowLog *log, SluiceReplicaTable *table, char op,
 									   const SluiceValue *const *key);
 /* op 't' (truncated) or 'r' (all rows count as changed) */
-extern SluiceOutcome sluice_rowlog_table(SluiceRowLog *log, const SluiceReplicaTable *table,
-										 char op);
-extern SluiceOutcome sluice_rowlog_end(SluiceRowLog *log);
+extern SluiceOutcome sluice_rowlog_table(SluiceRowLog *log, SluiceReplicaTable *table, char op);
+
+/* Before an SQLite commit. */
+extern SluiceOutcome sluice_rowlog_flush(SluiceRowLog *log);
 /* The SQLite transaction was rolled back, committed. */
 extern void sluice_rowlog_abort(SluiceRowLog *log);
 extern void sluice_rowlog_committed(SluiceRowLog *log);

@@ -299,7 +299,7 @@ test_row_log_switched(void)
 	f_insert(T, ROW(V_INT(1), V_NULL, V_NULL, V_NULL));
 	f_commit();
 	CU_ASSERT_EQUAL(feed_and_flush(), SLUICE_OK);
-	CHECK_QUERY("SELECT count(*) FROM \"_sluice.rowLog\"", "1");
+	CHECK_QUERY("SELECT count(*) FROM \"_sluice.rowLog\" WHERE json_valid(ops)", "1");
 	start_apply(false);
 	CHECK_QUERY("SELECT count(*) FROM \"_sluice.rowLog\"", "0");
 	f_begin();
