@@ -150,6 +150,8 @@ schema(SluiceApply *apply, const SluiceFrame *frame)
 		return unknown(apply, oid);
 	/* notes of tables are made anew */
 	apply->last = NULL;
+	if (apply->row.log != NULL)
+		sluice_rowlog_schema(apply->row.log);
 	return sluice_schema_change_apply(&apply->row, table, frame, &apply->arena.allocator);
 }
 

@@ -57,6 +57,8 @@ sluice_row_release_plans(SluiceReplica *replica, SluiceReplicaTable *table)
 		plans ? &plans->update : NULL, plans ? &plans->delete : NULL,
 	plans ? &plans->truncate : NULL};
 
+	/* names may be other ones from here on */
+	table->key_form = NULL;
 	if (plans == NULL)
 		return;
 	for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]); i++)

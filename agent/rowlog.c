@@ -183,6 +183,12 @@ close_run(SluiceRowLog *log)
 	log->run_table = NULL;
 }
 
+void
+sluice_rowlog_schema(SluiceRowLog *log)
+{
+	close_run(log);
+}
+
 SluiceOutcome
 sluice_rowlog_flush(SluiceRowLog *log)
 {

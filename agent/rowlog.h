@@ -28,6 +28,9 @@ extern SluiceOutcome sluice_rowlog_row(SluiceRowLog *log, SluiceReplicaTable *ta
 /* op 't' (truncated) or 'r' (all rows count as changed) */
 extern SluiceOutcome sluice_rowlog_table(SluiceRowLog *log, SluiceReplicaTable *table, char op);
 
+/* Tables change: what comes now may be another table, or have other names. */
+extern void sluice_rowlog_schema(SluiceRowLog *log);
+
 /* Before an SQLite commit. */
 extern SluiceOutcome sluice_rowlog_flush(SluiceRowLog *log);
 /* The SQLite transaction was rolled back, committed. */
