@@ -1,6 +1,7 @@
-# A change of the published schema stops the shard, before the transaction
-# that made it is in the change log, and says what changed; changes that do
-# not matter to a replica stop nothing.
+# A change of the published schema that needs rows which the WAL does not have
+# stops the shard, before the transaction that made it is in the change log,
+# and says what changed; changes that do not matter to a replica stop nothing.
+# Those that are followed: 070_ddl.pl.
 use strict;
 use warnings;
 use SluiceTest;
@@ -69,33 +70,14 @@ sub goes_on
 }
 
 # ---- tables and columns ----
-stops('table public.t: column z was added', 'BEGIN; ALTER TABLE t ADD z int; INSERT INTO t (id) VALUES (5); COMMIT');
-stops('table public.t: column a was dropped', 'ALTER TABLE t DROP a');
-stops('table public.t: ', 'BEGIN; ALTER TABLE t DROP n; INSERT INTO t (id) VALUES (5); COMMIT');
-stops('table public.t: column a was renamed to b', 'ALTER TABLE t RENAME a TO b');
-stops('table public.t was renamed to public.t3', 'ALTER TABLE t RENAME TO t3');
-stops('the type of column n was changed', 'ALTER TABLE t ALTER n TYPE text');
+stops('column n may have been given new values', 'ALTER TABLE t ALTER n TYPE text');
 stops('table public.t: ', 'BEGIN; ALTER TABLE t ALTER n TYPE text; INSERT INTO t (id) VALUES (5); COMMIT');
-stops('the type of column n was changed', 'ALTER TABLE t ALTER n TYPE numeric(12,2)');
-stops('NOT NULL of column a was set', 'ALTER TABLE t ALTER a SET NOT NULL');
-stops('table public.z was created', 'CREATE TABLE z (id int PRIMARY KEY)');
-stops('table public.z was created', 'CREATE TABLE z AS SELECT 1 AS a');
-stops('table public.t was dropped', 'DROP TABLE t');
-stops('its key or replica identity was changed', 'ALTER TABLE t REPLICA IDENTITY FULL');
 goes_on(q{ALTER TABLE t ALTER a SET DEFAULT 'q'});
 
-# ---- indexes ----
-stops('index t_n was created', 'CREATE INDEX t_n ON t (n)');
-stops('index t_n was created', 'CREATE INDEX CONCURRENTLY t_n ON t (n)');
-stops('index t_a was dropped', 'DROP INDEX t_a');
-stops('index t_a was renamed to t_b', 'ALTER INDEX t_a RENAME TO t_b');
-
 # ---- schemas, publications, types ----
-stops('table public.t was renamed to other.t', 'ALTER SCHEMA public RENAME TO other');
 stops('publication "sluice_d" does not exist', 'DROP PUBLICATION sluice_d');
-stops('is no longer published', 'ALTER PUBLICATION sluice_d SET (publish_via_partition_root = false)');
+stops('table public.p1 was created or is published now', 'ALTER PUBLICATION sluice_d SET (publish_via_partition_root = false)');
 stops('a label of an enum type was renamed', q{ALTER TYPE mood RENAME VALUE 'a' TO 'aa'});
-stops('the type of column m was changed', 'ALTER TYPE mood RENAME TO mood2');
 stops('composite type comp was changed', 'ALTER TYPE comp ADD ATTRIBUTE z int');
 goes_on(q{ALTER TYPE mood ADD VALUE 'c'});
 goes_on('CREATE PUBLICATION other FOR TABLE t');
@@ -120,9 +102,9 @@ stops('partition p was attached', $new, $attach);
 stops('partition p was attached', "BEGIN; $new; $attach; COMMIT");
 
 # ---- the stop outlives the decoder ----
-stops('column z was added', 'ALTER TABLE t ADD z int');
+stops('column n may have been given new values', 'ALTER TABLE t ALTER n TYPE text');
 $node->restart;
-wait_for_sql($node, 'postgres', q{SELECT state = 'stopped' AND message LIKE '%column z was added%' FROM sluice.shard_status});
+wait_for_sql($node, 'postgres', q{SELECT state = 'stopped' AND message LIKE '%column n may have been given%' FROM sluice.shard_status});
 is($node->safe_psql('postgres', q{SELECT state FROM sluice.shard_status}), 'stopped', 'after a restart it stops at the same place');
 
 $node->stop;
