@@ -91,7 +91,7 @@ class Names(unittest.TestCase):
     def test_collisions(self):
         self.assertEqual(self.names((20, "A"), (10, "a"), (30, "b")), ["A~14", "a", "b"])
         self.assertEqual(self.names((10, "É"), (20, "é")), ["É", "é"])
-        self.assertEqual(self.names((255, "sqlite_x")), ["sqlite_x~ff"])
+        self.assertEqual(self.names((255, "sqlite_x")), ["~sqlite_x~ff"])
 
 
 if __name__ == "__main__":
