@@ -23,6 +23,7 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "access/sysattr.h"
 #include "catalog/indexing.h"
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
@@ -30,6 +31,7 @@
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
@@ -109,23 +111,26 @@ partitions_of(Oid root, const ReorderBufferTXN *txn)
 }
 
 /*
- * Made by the transaction: its type is as old as the relation.  (The row of
- * pg_class is written anew when it is attached.)
+ * Made by the transaction: its system columns, which nothing ever changes, are
+ * as old as it is.  (ALTER TABLE … SET SCHEMA writes its type anew, and ATTACH
+ * its row of pg_class.)
  */
 bool
 sluice_drift_created_by(Oid relid, const ReorderBufferTXN *txn)
 {
-	Oid			type = get_rel_type_id(relid);
+	SluiceCatalogScan scan;
+	ScanKeyData keys[2];
 	HeapTuple	tuple;
 	bool		created;
 
-	if (!OidIsValid(type))
-		return false;
-	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type));
-	if (!HeapTupleIsValid(tuple))
-		return false;
-	created = written_by(tuple, txn);
-	ReleaseSysCache(tuple);
+	ScanKeyInit(&keys[0], Anum_pg_attribute_attrelid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(relid));
+	ScanKeyInit(&keys[1], Anum_pg_attribute_attnum, BTEqualStrategyNumber, F_INT2EQ,
+				Int16GetDatum(SelfItemPointerAttributeNumber));
+	sluice_catalog_begin(&scan, AttributeRelationId, AttributeRelidNumIndexId, NULL, 2, keys);
+	tuple = sluice_catalog_next(&scan);
+	created = HeapTupleIsValid(tuple) && written_by(tuple, txn);
+	sluice_catalog_end(&scan);
 	return created;
 }
 
