@@ -5,6 +5,7 @@
  * notes of tables.
  * Runs in: the thread that owns the replica.  Locks: none.
  */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -181,11 +182,67 @@ change_key(Change *change, SluiceReplicaTable *table)
 
 /* ---- columns ---- */
 
+/*
+ * SQLite makes an integer of a column's DEFAULT where that loses nothing but
+ * the class and the sign of zero.
+ */
+static bool
+default_changes(const SluiceValue *value)
+{
+	return value->class == SLUICE_REAL && value->u.real == floor(value->u.real) &&
+		fabs(value->u.real) < 1e19;
+}
+
+/* Old rows show the DEFAULT: nothing is copied, however many there are. */
+static SluiceOutcome
+alter_add(Change *change, const SluiceReplicaTable *table, int position,
+		  const SluiceValue *initial)
+{
+	SluiceBuffer sql;
+
+	sluice_buffer_init(&sql, &sluice_malloc_allocator);
+	sluice_sql_put(&sql, "ALTER TABLE ");
+	sluice_names_quote(&sql, table->name);
+	sluice_sql_put(&sql, " ADD COLUMN ");
+	sluice_names_quote(&sql, table->columns[position]);
+	sluice_sql_put(&sql, " ");
+	sluice_sql_put(&sql, sluice_schema_declared(change->spec->columns[position].storage));
+	if (initial->class != SLUICE_NULL && !default_changes(initial))
+	{
+		sluice_sql_put(&sql, " DEFAULT ");
+		sluice_sql_literal(&sql, initial);
+	}
+	return sluice_sql_alter(change->replica, &sql, "add a column");
+}
+
+static SluiceOutcome
+set_all(Change *change, const SluiceReplicaTable *table, int position, double value)
+{
+	SluiceBuffer sql;
+	sqlite3_stmt *statement;
+	SluiceOutcome outcome;
+	int			rc;
+
+	sluice_buffer_init(&sql, &sluice_malloc_allocator);
+	sluice_sql_put(&sql, "UPDATE ");
+	sluice_names_quote(&sql, table->name);
+	sluice_sql_put(&sql, " SET ");
+	sluice_names_quote(&sql, table->columns[position]);
+	sluice_sql_put(&sql, " = ?1");
+	rc = sqlite3_prepare_v2(change->replica->db, sql.data, (int) sql.length, &statement, NULL);
+	sluice_buffer_release(&sql);
+	if (rc != SQLITE_OK)
+		return sluice_replica_failure(change->replica, rc, "fill a new column");
+	sqlite3_bind_double(statement, 1, value);
+	outcome = sluice_replica_step(change->replica, statement, "fill a new column");
+	sqlite3_finalize(statement);
+	return outcome;
+}
+
 static SluiceOutcome
 add_column(Change *change, SluiceReplicaTable *table, const SluiceColumnChange *column)
 {
 	int			position = sluice_table_column_by_attnum(change->spec, column->attnum);
-	SluiceBuffer sql;
 	SluiceOutcome outcome;
 
 	if (position < 0)
@@ -194,19 +251,9 @@ add_column(Change *change, SluiceReplicaTable *table, const SluiceColumnChange *
 	if (outcome != SLUICE_OK)
 		return outcome;
 	table = sluice_replica_find(change->replica, change->oid);
-	sluice_buffer_init(&sql, &sluice_malloc_allocator);
-	sluice_sql_put(&sql, "ALTER TABLE ");
-	sluice_names_quote(&sql, table->name);
-	sluice_sql_put(&sql, " ADD COLUMN ");
-	sluice_names_quote(&sql, table->columns[position]);
-	sluice_sql_put(&sql, " ");
-	sluice_sql_put(&sql, sluice_schema_declared(change->spec->columns[position].storage));
-	if (column->initial.class != SLUICE_NULL)
-	{
-		sluice_sql_put(&sql, " DEFAULT ");
-		sluice_sql_literal(&sql, &column->initial);
-	}
-	outcome = sluice_sql_alter(change->replica, &sql, "add a column");
+	outcome = alter_add(change, table, position, &column->initial);
+	if (outcome == SLUICE_OK && default_changes(&column->initial))
+		outcome = set_all(change, table, position, column->initial.u.real);
 	return outcome == SLUICE_OK ? announce(change, table) : outcome;
 }
 
