@@ -77,6 +77,10 @@ goes_on(q{ALTER TABLE t ALTER a SET DEFAULT 'q'});
 # ---- schemas, publications, types ----
 stops('publication "sluice_d" does not exist', 'DROP PUBLICATION sluice_d');
 stops('table public.p1 was created or is published now', 'ALTER PUBLICATION sluice_d SET (publish_via_partition_root = false)');
+# its type is written anew, as if it had been made: its old rows are missing all the same
+stops('table public.q was created or is published now', 'CREATE SCHEMA other; CREATE TABLE other.q (id int PRIMARY KEY)',
+	'INSERT INTO other.q VALUES (1)', 'ALTER TABLE other.q SET SCHEMA public');
+stops('column z was added, and its values in old rows are not in the WAL', 'ALTER TABLE t ADD z float8 DEFAULT random()');
 stops('a label of an enum type was renamed', q{ALTER TYPE mood RENAME VALUE 'a' TO 'aa'});
 stops('composite type comp was changed', 'ALTER TYPE comp ADD ATTRIBUTE z int');
 goes_on(q{ALTER TYPE mood ADD VALUE 'c'});
