@@ -15,6 +15,9 @@
 #define INDEX_COLUMN_SIZE 3
 #define TABLE_MIN 36
 
+/* the version in which a table's filter came */
+#define FILTER_SINCE 2
+
 /* ---- fingerprint, look-ups ---- */
 
 /* FNV-1a over the little-endian bytes: the same on every machine. */
@@ -152,6 +155,7 @@ sluice_table_encode(SluiceBuffer *out, const SluiceTable *table)
 	sluice_wire_put_string(out, table->schema);
 	sluice_wire_put_string(out, table->name);
 	sluice_wire_put_string(out, table->problem);
+	sluice_wire_put_string(out, table->filter);
 	for (int i = 0; i < table->ncolumns; i++)
 		encode_column(out, &table->columns[i]);
 	for (int i = 0; i < table->nkey; i++)
@@ -281,12 +285,19 @@ decode_indexes(SluiceCursor *cursor, const SluiceAllocator *allocator, SluiceTab
 	return !cursor->damaged;
 }
 
+static inline bool
+known_version(uint8_t version)
+{
+	return version >= 1 && version <= SLUICE_SPEC_VERSION;
+}
+
 static bool
 decode_table(SluiceCursor *cursor, const SluiceAllocator *allocator, SluiceTable *table)
 {
 	SluiceTable result = {0};
+	uint8_t		version = sluice_cursor_u8(cursor);
 
-	if (sluice_cursor_u8(cursor) != SLUICE_SPEC_VERSION)
+	if (!known_version(version))
 		return false;
 	result.oid = sluice_cursor_u32(cursor);
 	result.schema_oid = sluice_cursor_u32(cursor);
@@ -299,6 +310,8 @@ decode_table(SluiceCursor *cursor, const SluiceAllocator *allocator, SluiceTable
 	result.schema = sluice_cursor_string(cursor, allocator);
 	result.name = sluice_cursor_string(cursor, allocator);
 	result.problem = sluice_cursor_string(cursor, allocator);
+	if (version >= FILTER_SINCE)
+		result.filter = sluice_cursor_string(cursor, allocator);
 	if (cursor->damaged || result.schema == NULL || result.name == NULL ||
 		result.fingerprint == 0)
 		return false;
@@ -331,7 +344,7 @@ sluice_schema_decode(const void *data, size_t size, size_t *used, const SluiceAl
 	uint32_t	ntables;
 
 	sluice_cursor_init(&cursor, data, size);
-	if (sluice_cursor_u8(&cursor) != SLUICE_SPEC_VERSION)
+	if (!known_version(sluice_cursor_u8(&cursor)))
 		return false;
 	ntables = sluice_cursor_u32(&cursor);
 	if (!enough(&cursor, ntables, TABLE_MIN))

@@ -87,6 +87,9 @@ typedef struct SluiceTable
 								 * table if it has one) */
 	const SluiceIndex *indexes; /* by OID; only those a replica can hold */
 	const char *problem;		/* why it cannot be followed; NULL: it can */
+	const char *filter;			/* rows that are published: an expression on
+								 * this table as the server's own node text;
+								 * NULL: all */
 	uint32_t	fingerprint;	/* sluice_table_fingerprint(); 0 in none */
 } SluiceTable;
 
@@ -98,8 +101,8 @@ typedef struct SluiceSchema
 
 /*
  * What a row's values depend on: table OID, identity, key, and attnum, type,
- * typmod and storage of each column.  Names, defaults and indexes do not
- * count.  Never 0.
+ * typmod and storage of each column.  Names, defaults, indexes and the filter
+ * do not count.  Never 0.
  */
 extern uint32_t sluice_table_fingerprint(const SluiceTable *table);
 
@@ -110,8 +113,11 @@ extern int	sluice_table_column_by_name(const SluiceTable *table, const char *nam
 /* NULL: none */
 extern const SluiceTable *sluice_schema_find(const SluiceSchema *schema, uint32_t oid);
 
-/* Wire form; the version byte lets newer code read what older code stored. */
-#define SLUICE_SPEC_VERSION 1
+/*
+ * Wire form; the version byte lets newer code read what older code stored.
+ * 2: a table's filter, behind its problem.
+ */
+#define SLUICE_SPEC_VERSION 2
 extern void sluice_table_encode(SluiceBuffer *out, const SluiceTable *table);
 extern void sluice_schema_encode(SluiceBuffer *out, const SluiceSchema *schema);
 

@@ -36,6 +36,7 @@ sluice_table_copy(SluiceTable *to, const SluiceTable *from, const SluiceAllocato
 	to->schema = copy_text(allocator, from->schema);
 	to->name = copy_text(allocator, from->name);
 	to->problem = copy_text(allocator, from->problem);
+	to->filter = copy_text(allocator, from->filter);
 	to->key = copy_bytes(allocator, from->key, from->nkey * sizeof(uint16_t));
 
 	columns = copy_bytes(allocator, from->columns, from->ncolumns * sizeof(SluiceColumn));
@@ -103,7 +104,7 @@ sluice_table_equal(const SluiceTable *a, const SluiceTable *b)
 		a->nindexes != b->nindexes)
 		return false;
 	if (!same_text(a->schema, b->schema) || !same_text(a->name, b->name) ||
-		!same_text(a->problem, b->problem))
+		!same_text(a->problem, b->problem) || !same_text(a->filter, b->filter))
 		return false;
 	for (int i = 0; i < a->ncolumns; i++)
 	{

@@ -37,6 +37,7 @@ sample_table(uint32_t oid)
 		.columns = sample_columns,
 		.key = sample_key,
 		.indexes = sample_indexes,
+		.filter = "{CONST :consttype 16}",
 	};
 
 	table.fingerprint = sluice_table_fingerprint(&table);

@@ -121,6 +121,65 @@ damage(void)
 	sluice_buffer_release(&out);
 }
 
+/* A spec as version 1 had it: no filter behind the problem. */
+static void
+earlier_version(void)
+{
+	SluiceTable table = sample_table(16384);
+	SluiceTable tables[1];
+	SluiceSchema schema = {1, tables};
+	SluiceBuffer out;
+	SluiceTable back;
+	SluiceSchema all;
+	size_t		used = 0;
+	size_t		problem = 1 + 4 + 4 + 4 + 1 + 1 + 2 + 2 + 2 + (4 + 6) + (4 + 1);
+
+	table.filter = NULL;
+	out = encoded(&table);
+	CU_ASSERT_EQUAL(out.data[0], 2);
+	/* both are NULL, so that either may be taken out */
+	CU_ASSERT_EQUAL(memcmp(out.data + problem, out.data + problem + 4, 4), 0);
+	memmove(out.data + problem, out.data + problem + 4, out.length - problem - 4);
+	out.length -= 4;
+	out.data[0] = 1;
+	CU_ASSERT_TRUE(decodes(out.data, out.length, &used, &back));
+	CU_ASSERT_EQUAL(used, out.length);
+	CU_ASSERT_TRUE(sluice_table_equal(&table, &back));
+	CU_ASSERT_PTR_NULL(back.filter);
+	sluice_buffer_release(&out);
+
+	sluice_buffer_init(&out, &sluice_malloc_allocator);
+	tables[0] = table;
+	sluice_schema_encode(&out, &schema);
+	out.data[0] = 1;
+	memmove(out.data + 5 + problem, out.data + 5 + problem + 4, out.length - 5 - problem - 4);
+	out.length -= 4;
+	out.data[5] = 1;
+	CU_ASSERT_TRUE(sluice_schema_decode(out.data, out.length, &used, &arena.allocator, &all));
+	CU_ASSERT_EQUAL(used, out.length);
+	CU_ASSERT_TRUE(sluice_table_equal(&table, &all.tables[0]));
+	out.data[5] = 0;
+	CU_ASSERT_FALSE(sluice_schema_decode(out.data, out.length, &used, &arena.allocator, &all));
+	sluice_buffer_release(&out);
+	sluice_arena_reset(&arena);
+}
+
+static void
+filters_count(void)
+{
+	SluiceTable table = sample_table(1);
+	SluiceTable other = table;
+
+	other.filter = NULL;
+	CU_ASSERT_FALSE(sluice_table_equal(&table, &other));
+	other.filter = "{CONST :consttype 17}";
+	CU_ASSERT_FALSE(sluice_table_equal(&table, &other));
+	CU_ASSERT_EQUAL(sluice_table_fingerprint(&other), table.fingerprint);
+	other.filter = sluice_arena_strdup(&arena, table.filter);
+	CU_ASSERT_TRUE(sluice_table_equal(&table, &other));
+	sluice_arena_reset(&arena);
+}
+
 static bool
 spoilt_decodes(const SluiceTable *table)
 {
@@ -304,6 +363,8 @@ arena_grows(void)
 static const UnitTest tests[] = {
 	{"round trip and copy", round_trip},
 	{"a missing fingerprint is filled in", fingerprint_filled_in},
+	{"specs of version 1 are read", earlier_version},
+	{"a filter counts", filters_count},
 	{"truncated specs are refused", truncations},
 	{"damaged specs do no harm", damage},
 	{"impossible specs are refused", impossible},
