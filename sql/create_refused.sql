@@ -64,8 +64,9 @@ ALTER TABLE refused."Odd ""name""" REPLICA IDENTITY USING INDEX "odd index";
 CALL sluice.create_shard('refused', publications => ARRAY['refused_tables']);
 
 -- tables that cannot be followed, with the reason
-CREATE PUBLICATION refused_filter FOR TABLE refused.keyed WHERE (id > 10);
-CALL sluice.create_shard('refused', publications => ARRAY['refused_filter']);
+CREATE PUBLICATION refused_list FOR TABLE refused.keyed (id);
+CREATE PUBLICATION refused_whole FOR TABLE refused.keyed;
+CALL sluice.create_shard('refused', publications => ARRAY['refused_list', 'refused_whole']);
 \echo :LAST_ERROR_SQLSTATE
 
 -- nothing is left
@@ -82,6 +83,6 @@ CALL sluice.drop_shard(NULL);
 SELECT sluice.set_option('refused', 'auto_reset', 'off');
 \echo :LAST_ERROR_SQLSTATE
 
-DROP PUBLICATION refused_filter, refused_tables, refused_keyed;
+DROP PUBLICATION refused_list, refused_whole, refused_tables, refused_keyed;
 SET client_min_messages = warning;
 DROP SCHEMA refused CASCADE;

@@ -21,6 +21,7 @@
 #include "utils/syscache.h"
 
 #include "allocator.h"
+#include "filter.h"
 #include "row.h"
 #include "scan.h"
 #include "schema.h"
@@ -32,6 +33,8 @@ typedef struct Scan
 	const SluiceTable *table;
 	const SluiceEncodeOptions *options;
 	Snapshot	snapshot;
+	SluiceRowEncoder *encoder;	/* of the relation that is read */
+	SluiceFilter *filter;
 	MemoryContext row;			/* reset for each row */
 	SluiceBuffer frames;
 	void		(*emit) (void *argument, SluiceBuffer *frames);
@@ -143,48 +146,85 @@ report_problem(Scan *scan, TupleTableSlot *slot)
 	scan->ended = true;
 }
 
+/* Is the row published?  Not if that cannot be told: then the scan ends. */
+static bool
+matches(Scan *scan, TupleTableSlot *slot)
+{
+	SluiceTableProblem problem = {.table_oid = scan->table->oid};
+	char	   *said;
+	bool		result;
+
+	if (scan->filter == NULL)
+		return true;
+	result = sluice_filter_matches(scan->filter, slot->tts_values, slot->tts_isnull, NULL, NULL, &said);
+	if (said != NULL)
+	{
+		problem.problem = said;
+		sluice_wire_table_problem(&scan->frames, &problem);
+		scan->ended = true;
+	}
+	return result;
+}
+
 static void
-scan_row(Scan *scan, SluiceRowEncoder *encoder, TupleTableSlot *slot)
+scan_row(Scan *scan, TupleTableSlot *slot)
 {
 	MemoryContext caller = MemoryContextSwitchTo(scan->row);
 
 	slot_getallattrs(slot);
-	if (sluice_row_insert(encoder, slot->tts_values, slot->tts_isnull, true, &scan->frames))
-		scan->rows++;
-	else
-		report_problem(scan, slot);
+	if (matches(scan, slot))
+	{
+		if (sluice_row_insert(scan->encoder, slot->tts_values, slot->tts_isnull, true, &scan->frames))
+			scan->rows++;
+		else
+			report_problem(scan, slot);
+	}
 	MemoryContextSwitchTo(caller);
 	MemoryContextReset(scan->row);
 }
 
-static void
-scan_relation(Scan *scan, Relation relation)
+/* How the rows of the relation are published, in a context of its own. */
+static MemoryContext
+open_relation(Scan *scan, Relation relation)
 {
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "sluice scanned relation",
+												  ALLOCSET_SMALL_SIZES);
+	MemoryContext caller = MemoryContextSwitchTo(context);
+	Oid			relid = RelationGetRelid(relation);
+	TupleDesc	desc = RelationGetDescr(relation);
 	char	   *mismatch = NULL;
-	SluiceRowEncoder *encoder = sluice_row_encoder(scan->table, RelationGetRelid(relation),
-												   RelationGetDescr(relation), scan->options,
-												   &mismatch);
-	TupleTableSlot *slot;
-	TableScanDesc rows;
 
-	if (encoder == NULL)
+	scan->encoder = sluice_row_encoder(scan->table, relid, desc, scan->options, &mismatch);
+	if (mismatch == NULL)
+		scan->filter = sluice_filter_create(scan->table, relid, desc, true, &mismatch);
+	if (mismatch != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 				 errmsg("table \"%s\" has changed while its copy began", RelationGetRelationName(relation)),
 				 errdetail_internal("%s", mismatch),
 				 errhint("The copy is tried again.")));
+	MemoryContextSwitchTo(caller);
+	return context;
+}
 
-	slot = table_slot_create(relation, NULL);
+static void
+scan_relation(Scan *scan, Relation relation)
+{
+	MemoryContext context = open_relation(scan, relation);
+	TupleTableSlot *slot = table_slot_create(relation, NULL);
+	TableScanDesc rows;
+
 	rows = table_beginscan_strat(relation, scan->snapshot, 0, NULL, true, false);
 	while (!scan->ended && table_scan_getnextslot(rows, ForwardScanDirection, slot))
 	{
 		CHECK_FOR_INTERRUPTS();
-		scan_row(scan, encoder, slot);
+		scan_row(scan, slot);
 		if (scan->frames.length >= EMIT_SIZE)
 			scan->emit(scan->argument, &scan->frames);
 	}
 	table_endscan(rows);
 	ExecDropSingleTupleTableSlot(slot);
+	MemoryContextDelete(context);
 }
 
 uint64

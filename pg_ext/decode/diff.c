@@ -119,6 +119,14 @@ diff_indexes(const SluiceTable *from, const SluiceTable *to)
 	return NULL;
 }
 
+bool
+sluice_diff_same_filter(const SluiceTable *from, const SluiceTable *to)
+{
+	if (from->filter == NULL || to->filter == NULL)
+		return from->filter == to->filter;
+	return strcmp(from->filter, to->filter) == 0;
+}
+
 char *
 sluice_diff_table(const SluiceTable *from, const SluiceTable *to)
 {
@@ -142,6 +150,8 @@ sluice_diff_table(const SluiceTable *from, const SluiceTable *to)
 		said = diff_key(from, to);
 	if (said == NULL)
 		said = diff_indexes(from, to);
+	if (said == NULL && !sluice_diff_same_filter(from, to))
+		said = psprintf("table %s: its row filter was changed", name_of(from));
 	if (said == NULL && from->flags != to->flags)
 		said = psprintf("table %s was changed", name_of(from));
 	return said;

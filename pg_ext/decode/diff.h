@@ -14,6 +14,8 @@
 extern char *sluice_diff_table(const SluiceTable *from, const SluiceTable *to);
 extern char *sluice_diff_schema(const SluiceSchema *from, const SluiceSchema *to);
 
+extern bool sluice_diff_same_filter(const SluiceTable *from, const SluiceTable *to);
+
 /* Flags and columns; the name does not count. */
 extern bool sluice_diff_same_index(const SluiceIndex *from, const SluiceIndex *to);
 

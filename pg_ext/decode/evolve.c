@@ -273,6 +273,9 @@ change_key(Step *step)
 static void
 change_table(Step *step)
 {
+	if (!sluice_diff_same_filter(&step->now, step->to))
+		sluice_decoder_stop(step->decoder, "table %s: its row filter was changed",
+							name_of(step->to));
 	if (strcmp(step->now.schema, step->to->schema) != 0 ||
 		strcmp(step->now.name, step->to->name) != 0)
 	{

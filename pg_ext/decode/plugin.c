@@ -29,6 +29,7 @@
 
 #include "compat.h"
 #include "drift.h"
+#include "filtered.h"
 #include "oversize.h"
 #include "plugin.h"
 #include "relation.h"
@@ -134,10 +135,8 @@ no_key(SluiceDecoder *decoder, ReorderBufferTXN *txn, SluiceTable *table, const 
 										 command));
 }
 
-/* False: the row is too large; nothing was put. */
-static bool
-encode_change(SluiceRelation *entry, ReorderBufferChange *change, TupleDesc desc,
-			  SluiceBuffer *out)
+static void
+deform(SluiceRelation *entry, ReorderBufferChange *change, TupleDesc desc)
 {
 	HeapTuple	new_tuple = sluice_change_new(change);
 	HeapTuple	old_tuple = sluice_change_old(change);
@@ -146,21 +145,27 @@ encode_change(SluiceRelation *entry, ReorderBufferChange *change, TupleDesc desc
 		heap_deform_tuple(new_tuple, desc, entry->values, entry->nulls);
 	if (old_tuple != NULL)
 		heap_deform_tuple(old_tuple, desc, entry->old_values, entry->old_nulls);
+}
 
-	switch (change->action)
+/* False: the row is too large; nothing was put. */
+static bool
+encode_change(SluiceRelation *entry, enum ReorderBufferChangeType action, bool old,
+			  SluiceBuffer *out)
+{
+	switch (action)
 	{
 		case REORDER_BUFFER_CHANGE_INSERT:
 			return sluice_row_insert(entry->encoder, entry->values, entry->nulls, false, out);
 		case REORDER_BUFFER_CHANGE_UPDATE:
 			return sluice_row_update(entry->encoder,
-									 old_tuple ? entry->old_values : NULL,
-									 old_tuple ? entry->old_nulls : NULL,
+									 old ? entry->old_values : NULL,
+									 old ? entry->old_nulls : NULL,
 									 entry->full, entry->values, entry->nulls, out);
 		case REORDER_BUFFER_CHANGE_DELETE:
 			return sluice_row_delete(entry->encoder, entry->old_values, entry->old_nulls,
 									 entry->full, out);
 		default:
-			elog(ERROR, "unexpected change %d of a row", (int) change->action);
+			elog(ERROR, "unexpected change %d of a row", (int) action);
 	}
 	return false;
 }
@@ -169,28 +174,37 @@ static void
 publish_row(SluiceDecoder *decoder, ReorderBufferTXN *txn, Relation relation,
 			SluiceRelation *entry, ReorderBufferChange *change)
 {
+	TupleDesc	desc = RelationGetDescr(relation);
+	enum ReorderBufferChangeType action = change->action;
+	bool		old = sluice_change_old(change) != NULL;
+	char	   *problem = NULL;
 	SluiceBuffer *out;
 
-	if (change->action == REORDER_BUFFER_CHANGE_UPDATE &&
-		(!entry->has_key || (entry->full && sluice_change_old(change) == NULL)))
+	if (action == REORDER_BUFFER_CHANGE_UPDATE && (!entry->has_key || (entry->full && !old)))
 	{
 		no_key(decoder, txn, entry->table, "UPDATE");
 		return;
 	}
-	if (change->action == REORDER_BUFFER_CHANGE_DELETE &&
-		(!entry->has_key || sluice_change_old(change) == NULL))
+	if (action == REORDER_BUFFER_CHANGE_DELETE && (!entry->has_key || !old))
 	{
 		no_key(decoder, txn, entry->table, "DELETE");
 		return;
 	}
 
+	deform(entry, change, desc);
+	if (entry->filter != NULL && !sluice_filtered_change(entry, desc, old, &action, &problem))
+	{
+		if (problem != NULL)
+			sluice_plugin_table_problem(decoder, txn, entry->table, problem);
+		return;
+	}
+
 	out = sluice_plugin_open_frames(decoder, txn);
-	if (encode_change(entry, change, RelationGetDescr(relation), out))
+	if (encode_change(entry, action, old, out))
 		sluice_plugin_put_frames(decoder);
 	else
 		sluice_plugin_table_problem(decoder, txn, entry->table,
-									sluice_oversize_describe(entry, RelationGetDescr(relation),
-															 change->action ==
+									sluice_oversize_describe(entry, desc, action ==
 															 REORDER_BUFFER_CHANGE_DELETE));
 }
 

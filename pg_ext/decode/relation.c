@@ -105,6 +105,22 @@ carries_key(Relation relation, const SluiceTable *table)
 	return true;
 }
 
+/* The same for what the filter looks at; PostgreSQL sees to it, once it knows of the filter. */
+static bool
+carries_filter(Relation relation, const SluiceFilter *filter)
+{
+	Bitmapset  *logged;
+	int			attnum = -1;
+
+	if (filter == NULL || relation->rd_rel->relreplident == REPLICA_IDENTITY_FULL)
+		return true;
+	logged = RelationGetIdentityKeyBitmap(relation);
+	while ((attnum = bms_next_member(sluice_filter_columns(filter), attnum)) >= 0)
+		if (!bms_is_member(attnum - FirstLowInvalidHeapAttributeNumber, logged))
+			return false;
+	return true;
+}
+
 static void
 fill(SluiceDecoder *decoder, SluiceRelation *entry, Relation relation)
 {
@@ -125,7 +141,9 @@ fill(SluiceDecoder *decoder, SluiceRelation *entry, Relation relation)
 	old = MemoryContextSwitchTo(entry->context);
 	entry->encoder = sluice_row_encoder(entry->table, entry->relid, desc, &decoder->options,
 										&mismatch);
-	if (entry->encoder == NULL)
+	if (mismatch == NULL)
+		entry->filter = sluice_filter_create(entry->table, entry->relid, desc, false, &mismatch);
+	if (mismatch != NULL)
 		sluice_decoder_stop(decoder, "table %s: %s",
 							quote_qualified_identifier(entry->table->schema, entry->table->name),
 							mismatch);
@@ -135,6 +153,7 @@ fill(SluiceDecoder *decoder, SluiceRelation *entry, Relation relation)
 	entry->old_nulls = palloc(desc->natts * sizeof(bool) + 1);
 	entry->full = relation->rd_rel->relreplident == REPLICA_IDENTITY_FULL;
 	entry->has_key = carries_key(relation, entry->table);
+	entry->filter_logged = carries_filter(relation, entry->filter);
 	MemoryContextSwitchTo(old);
 }
 
@@ -189,6 +208,7 @@ sluice_relation_get(SluiceDecoder *decoder, ReorderBufferTXN *txn, Relation rela
 		MemoryContextReset(entry->context);
 	entry->table = NULL;
 	entry->encoder = NULL;
+	entry->filter = NULL;
 
 	/* set first: an invalidation that comes while it is filled counts */
 	entry->valid = true;

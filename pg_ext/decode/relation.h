@@ -7,6 +7,7 @@
 #include "utils/relcache.h"
 
 #include "decoder.h"
+#include "filter.h"
 #include "row.h"
 
 typedef struct SluiceRelation
@@ -16,6 +17,8 @@ typedef struct SluiceRelation
 	MemoryContext context;		/* of what follows */
 	SluiceTable *table;			/* under which its rows come; NULL: not published */
 	SluiceRowEncoder *encoder;
+	SluiceFilter *filter;		/* NULL: all rows are published */
+	bool		filter_logged;	/* old rows carry what the filter looks at */
 	bool		full;			/* old rows come whole */
 	bool		has_key;		/* old rows carry the key of the table */
 	Datum	   *values;			/* natts of the relation each */

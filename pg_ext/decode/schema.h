@@ -22,8 +22,8 @@
 /*
  * publications: list of char *.  ERROR (undefined_object) if one is missing.
  * A table that cannot be followed (column list that differs between
- * publications, row filter, partition with another identity, …) has `problem`
- * set: a text that says why and what to do.
+ * publications, partition with another identity, …) has `problem` set: a text
+ * that says why and what to do.
  */
 extern SluiceSchema *sluice_schema_read(List *publications, Snapshot snapshot,
 										const SluiceEncodeOptions *options);

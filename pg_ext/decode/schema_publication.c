@@ -128,8 +128,8 @@ load_published(SluiceSchemaReader *reader, SluicePublication *publication, int *
 		entry = &reader->published[reader->npublished++];
 		entry->relid = ((Form_pg_publication_rel) GETSTRUCT(tuple))->prrelid;
 		entry->publication = publication;
-		(void) sluice_catalog_value(&scan, tuple, Anum_pg_publication_rel_prqual, &isnull);
-		entry->filtered = !isnull;
+		value = sluice_catalog_value(&scan, tuple, Anum_pg_publication_rel_prqual, &isnull);
+		entry->filter = isnull ? NULL : TextDatumGetCString(value);
 		value = sluice_catalog_value(&scan, tuple, Anum_pg_publication_rel_prattrs, &isnull);
 		entry->listed = !isnull;
 		entry->columns = isnull ? NULL : column_list(value);

@@ -1,6 +1,7 @@
 /*
  * schema_reader.h: what the files of the catalog reader share (schema.c,
- * schema_publication.c, schema_table.c, schema_index.c, schema_leaf.c).
+ * schema_publication.c, schema_table.c, schema_filter.c, schema_index.c,
+ * schema_leaf.c).
  *
  * A reader lives for one call of sluice_schema_read*(): facts that it looks
  * up go to its own memory context, results to the caller's.  All catalog
@@ -40,7 +41,7 @@ typedef struct SluicePublishedRelation
 {
 	Oid			relid;
 	SluicePublication *publication;
-	bool		filtered;
+	char	   *filter;			/* node text; NULL: none */
 	bool		listed;			/* has a column list */
 	Bitmapset  *columns;		/* of the list: attnums */
 } SluicePublishedRelation;
@@ -153,6 +154,12 @@ extern char *sluice_schema_string(SluiceSchemaReader *reader, const char *string
 /* A problem is kept if it is the first. */
 extern void sluice_schema_problem(SluiceSchemaReader *reader, SluiceTable *table,
 								  const char *format,...) pg_attribute_printf(3, 4);
+
+/* schema_filter.c */
+/* Whether the publications are what a shard can follow, and the filter. */
+extern void sluice_schema_fill_filter(SluiceSchemaReader *reader,
+									  const SluiceRelationFacts *relation, List *publications,
+									  SluiceTable *table);
 
 /* schema_default.c */
 extern const char *sluice_schema_default(SluiceSchemaReader *reader, Oid relid, int attnum);

@@ -80,44 +80,6 @@ sluice_schema_columns(SluiceSchemaReader *reader, Oid relid, int *ncolumns)
 	return columns;
 }
 
-/* insert, update, delete and truncate must all be published, unfiltered. */
-static void
-check_publications(SluiceSchemaReader *reader, List *publications, SluiceTable *table)
-{
-	static const char *const action_names[] = {"insert", "update", "delete", "truncate"};
-	uint8		actions = 0;
-	uint8		unfiltered = 0;
-	const SluicePublication *filtered_by = NULL;
-	ListCell   *cell;
-
-	foreach(cell, publications)
-	{
-		SluicePublication *publication = lfirst(cell);
-		const SluicePublishedRelation *entry;
-
-		entry = sluice_publication_entry(reader, publication, table->oid);
-		actions |= publication->actions;
-		if (entry == NULL || !entry->filtered)
-			unfiltered |= publication->actions;
-		else
-			filtered_by = publication;
-	}
-	for (int i = 0; i < lengthof(action_names); i++)
-		if ((actions & (1 << i)) == 0)
-			sluice_schema_problem(reader, table,
-								  "publication %s does not publish %s: ALTER PUBLICATION %s "
-								  "SET (publish = 'insert, update, delete, truncate')",
-								  quote_identifier(((SluicePublication *) linitial(publications))->name),
-								  action_names[i],
-								  quote_identifier(((SluicePublication *) linitial(publications))->name));
-	/* a filter does not count for TRUNCATE */
-	if ((unfiltered | SLUICE_PUBLISH_TRUNCATE) != SLUICE_PUBLISH_ALL && filtered_by != NULL)
-		sluice_schema_problem(reader, table,
-							  "publication %s has a row filter for it, which is not supported yet: "
-							  "publish it without WHERE",
-							  quote_identifier(filtered_by->name));
-}
-
 /*
  * Published attnums; NULL: all.  A list of all columns but generated ones is
  * the same as none to PostgreSQL, so those do not make lists differ.
@@ -211,7 +173,7 @@ sluice_schema_fill_table(SluiceSchemaReader *reader, const SluiceRelationFacts *
 										 NameStr(sluice_catalog_namespace(reader, relation->namespace)->name));
 	table->name = sluice_schema_string(reader, NameStr(relation->name));
 
-	check_publications(reader, publications, table);
+	sluice_schema_fill_filter(reader, relation, publications, table);
 	published = published_columns(reader, publications, table, drafts, ndrafts);
 	columns = MemoryContextAllocZero(reader->result, Max(ndrafts, 1) * sizeof(SluiceColumn));
 	for (int i = 0; i < ndrafts; i++)

@@ -112,6 +112,16 @@ SELECT unalike(encode_table('t', '{some_of}'), '%t_two%', 'an index that is not 
 CREATE PUBLICATION inserts FOR TABLE t WITH (publish = 'insert, delete, truncate');
 CREATE PUBLICATION updates FOR TABLE t WITH (publish = 'update');
 CREATE PUBLICATION filter FOR TABLE filtered WHERE (id > 5);
+CREATE TABLE rooted (id int PRIMARY KEY) PARTITION BY RANGE (id);
+CREATE TABLE rooted_leaf PARTITION OF rooted FOR VALUES FROM (0) TO (10);
+CREATE PUBLICATION filter_root FOR TABLE rooted WHERE (id > 5) WITH (publish_via_partition_root = true);
+CREATE PUBLICATION filter_leaf FOR TABLE rooted_leaf WHERE (id < 5);
+CREATE PUBLICATION filter_too FOR TABLE filtered WHERE (id < 3);
+CREATE PUBLICATION filter_same FOR TABLE filtered WHERE (   id > 5);
+CREATE PUBLICATION filter_insert FOR TABLE filtered WHERE (id < 3) WITH (publish = 'insert');
+CREATE PUBLICATION filter_schema FOR TABLES IN SCHEMA public, TABLE filtered WHERE (id > 5);
+CREATE PUBLICATION unfiltered_insert FOR TABLE filtered WITH (publish = 'insert');
+CREATE PUBLICATION unfiltered_truncate FOR TABLE filtered WITH (publish = 'truncate');
 CREATE PUBLICATION unfiltered FOR TABLE filtered;
 CREATE PUBLICATION unfiltered_but FOR TABLE filtered WITH (publish = 'insert, update, delete');
 CREATE PUBLICATION list_a FOR TABLE listed (id, a);
@@ -121,7 +131,19 @@ CREATE PUBLICATION list_all FOR TABLE listed (id, a, b);
 CREATE PUBLICATION list_nokey FOR TABLE listed (a);
 SELECT alike(pg_temp.brief('t', 'inserts'), '%  problem publication inserts does not publish update: ALTER PUBLICATION inserts SET (publish = %'),
 	unalike(pg_temp.brief('t', 'inserts', 'updates'), '%problem%', 'together they publish all'),
-	alike(pg_temp.brief('filtered', 'filter'), '%  problem publication filter has a row filter for it, which is not supported yet: %'),
+	is(pg_temp.brief('filtered', 'filter'), E'public.filtered identity d key id\n  filter (id > 5)\n  index filtered_pkey (id) unique primary identity', 'a row filter'),
+	alike(pg_temp.brief('filtered', 'filter', 'filter_too', 'filter'), E'%\n  filter ((id > 5) OR (id < 3))\n%', 'two of them: one or the other'),
+	is(pg_temp.brief('filtered', 'filter_too', 'filter'), pg_temp.brief('filtered', 'filter', 'filter_too'), 'in whatever order'),
+	alike(pg_temp.brief('filtered', 'filter', 'filter_same'), E'%\n  filter (id > 5)\n%', 'the same one twice'),
+	unalike(pg_temp.brief('filtered', 'filter', 'public_only'), '%  filter%', 'none by FOR TABLES IN SCHEMA'),
+	unalike(pg_temp.brief('filtered', 'filter_schema'), '%  filter%', 'nor where the same publication has the table too'),
+	alike(pg_temp.brief('filtered', 'filter', 'filter_insert'), '%  problem its publications filter insert other rows than update: %'),
+	alike(pg_temp.brief('filtered', 'filter', 'unfiltered_insert'), '%  problem its publications filter insert other rows than update: %'),
+	alike(pg_temp.brief('filtered', 'filter', 'unfiltered_truncate'), E'%\n  filter (id > 5)\n%', 'one that publishes truncate only'),
+	unalike(pg_temp.brief('filtered', 'filter', 'unfiltered'), '%  filter%', 'all rows in one are all'),
+	alike(pg_temp.brief('rooted', 'filter_root'), E'public.rooted identity d partitioned key id\n  filter (id > 5)\n%', 'of a root'),
+	is(pg_temp.brief('rooted_leaf', 'filter_root', 'filter_leaf'), NULL, 'whose partitions'' filters do not count'),
+	alike(pg_temp.brief('rooted_leaf', 'filter_leaf'), E'public.rooted_leaf identity d key id\n  filter (id < 5)\n%', 'of a partition by itself'),
 	unalike(pg_temp.brief('filtered', 'filter', 'unfiltered'), '%problem%', 'unfiltered in one is unfiltered'),
 	unalike(pg_temp.brief('filtered', 'filter', 'everything'), '%problem%', 'also by FOR ALL TABLES'),
 	unalike(pg_temp.brief('filtered', 'filter', 'unfiltered_but'), '%problem%', 'a filter does not count for truncate'),

@@ -6,7 +6,9 @@
 #include "postgres.h"
 
 #include "common/shortest_dec.h"
+#include "nodes/nodes.h"
 #include "utils/builtins.h"
+#include "utils/ruleutils.h"
 
 #include "encode_test.h"
 
@@ -117,6 +119,11 @@ encode_test_table(StringInfo out, const SluiceTable *table)
 	appendStringInfoChar(out, '\n');
 	if (table->problem != NULL)
 		appendStringInfo(out, "  problem %s\n", table->problem);
+	if (table->filter != NULL)
+		appendStringInfo(out, "  filter %s\n",
+						 deparse_expression(stringToNode(table->filter),
+											deparse_context_for(table->name, table->oid),
+											false, false));
 	for (int i = 0; i < table->ncolumns; i++)
 	{
 		const SluiceColumn *column = &table->columns[i];
