@@ -66,12 +66,15 @@ static const char create_sluice[] =
  */
 static const char create_views[] =
 	"CREATE VIEW \"_sluice.changes\"(stateVersion, pos, \"table\", rowKey, op, lastVersion) AS"
-	" SELECT r.value ->> 0,"
-	" CASE WHEN r.value ->> 3 IN ('t', 'r') THEN -1 ELSE (r.value ->> 1) + k.key END,"
+	" SELECT coalesce(r.value ->> 0, k.value ->> 0),"
+	" CASE WHEN r.value ->> 3 IN ('t', 'r') THEN -1"
+	" ELSE coalesce((r.value ->> 1) + k.key, k.value ->> 1) END,"
 	" r.value ->> 2,"
 	" CASE WHEN r.value ->> 3 IN ('t', 'r') THEN r.value ->> 0"
 	" WHEN json_type(r.value, '$[4]') = 'object'"
-	" THEN json_object((SELECT key FROM json_each(r.value, '$[4]')), k.value)"
+	" THEN json_object((SELECT key FROM json_each(r.value, '$[4]')),"
+	" CASE WHEN r.value ->> 0 IS NULL THEN k.value ->> 2 ELSE k.value END)"
+	" WHEN r.value ->> 0 IS NULL THEN k.value -> 2"
 	" ELSE k.value END,"
 	" r.value ->> 3, l.lastVersion"
 	" FROM \"_sluice.rowLog\" l, json_each(l.ops) r,"

@@ -2,14 +2,15 @@
  * rowlog.c: which rows changed in which transaction.
  *
  * In: tables, ops, keys.  Out: rows of _sluice.rowLog, each a JSON array of
- * runs: [version, pos of the first, table, op, keys].  Keys of one column are
- * {"column":[value, …]}, others [{"a":…,"b":…}, …]; table-wide ops have [null].
+ * runs.  A run of one transaction is [version, pos of the first, table, op,
+ * keys], one of many [null, null, table, op, keys] with [version, pos, key] for
+ * a key.  Keys of one column are {"column":[value, …]}, others
+ * [{"a":…,"b":…}, …]; table-wide ops have [null].
  * A row holds what a group of transactions changed, up to some kB, because an
  * append a transaction would cost as much as the change itself.
  * Runs in: the thread that owns the replica, inside its transaction.
  * Locks: none.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,6 +31,8 @@ struct SluiceRowLog
 	const char *run_end;		/* what closes the open run; NULL: none is open */
 	const SluiceReplicaTable *run_table;
 	char		run_op;
+	bool		run_mixed;		/* of many transactions */
+	bool		run_new;		/* nothing of this transaction is in the open run yet */
 	char		version[SLUICE_WATERMARK_TEXT_MAX]; /* of the open or last transaction */
 	int64_t		next;			/* pos of the next op */
 	int64_t		chunk;			/* tells rows of one version apart */
@@ -181,6 +184,7 @@ close_run(SluiceRowLog *log)
 		put(&log->ops, log->run_end);
 	log->run_end = NULL;
 	log->run_table = NULL;
+	log->run_mixed = false;
 }
 
 void
@@ -223,7 +227,9 @@ sluice_rowlog_begin(SluiceRowLog *log, const char *version)
 {
 	SluiceOutcome outcome;
 
-	close_run(log);
+	if (!log->run_mixed)
+		close_run(log);
+	log->run_new = true;
 	strcpy(log->version, version);
 	log->next = log->chunk = 0;
 	if (!log->fresh || log->said)
@@ -236,24 +242,65 @@ sluice_rowlog_begin(SluiceRowLog *log, const char *version)
 	return outcome;
 }
 
+static void
+put_place(SluiceRowLog *log, const char *before)
+{
+	char		text[SLUICE_WATERMARK_TEXT_MAX + 8] = "\"";
+	SluiceValue pos = {.class = SLUICE_INTEGER, .u.integer = log->next};
+	size_t		size = strlen(log->version);
+
+	put(&log->ops, before);
+	memcpy(text + 1, log->version, size);
+	memcpy(text + 1 + size, "\",", 2);
+	sluice_buffer_append(&log->ops, text, size + 3);
+	sluice_json_value(&log->ops, &pos);
+	sluice_buffer_append(&log->ops, ",", 1);
+}
+
 /* [version, pos, table, op, */
 static void
-open_run(SluiceRowLog *log, SluiceReplicaTable *table, char op, const char *end)
+open_run(SluiceRowLog *log, SluiceReplicaTable *table, char op, bool mixed, const char *end)
 {
 	const SluiceKeyForm *form = table->key_form != NULL ? table->key_form : make_form(table);
-	char		text[SLUICE_WATERMARK_TEXT_MAX + 40];
 	char		word[5] = {',', '"', op, '"', ','};
-	int			n;
 
 	close_run(log);
-	n = snprintf(text, sizeof(text), "%s\"%s\",%lld,", log->ops.length == 0 ? "[[" : ",[",
-				 log->version, (long long) log->next);
-	sluice_buffer_append(&log->ops, text, (size_t) n);
+	if (mixed)
+		put(&log->ops, log->ops.length == 0 ? "[[null,null," : ",[null,null,");
+	else
+		put_place(log, log->ops.length == 0 ? "[[" : ",[");
 	sluice_buffer_append(&log->ops, form->name, form->name_size);
 	sluice_buffer_append(&log->ops, word, sizeof(word));
 	log->run_table = table;
 	log->run_op = op;
+	log->run_mixed = mixed;
 	log->run_end = end;
+}
+
+/*
+ * Does the open run take this op too?  The first of a transaction goes to one
+ * of many, further ones to one of this transaction alone, which is shorter.
+ */
+static bool
+goes_on(const SluiceRowLog *log, const SluiceReplicaTable *table, char op)
+{
+	return log->run_table == table && log->run_op == op && log->run_mixed == log->run_new;
+}
+
+static void
+put_key(SluiceRowLog *log, const SluiceKeyForm *form, int nkey, const SluiceValue *const *key)
+{
+	if (nkey == 1)
+	{
+		sluice_json_value(&log->ops, key[0]);
+		return;
+	}
+	for (int k = 0; k < nkey; k++)
+	{
+		sluice_buffer_append(&log->ops, form->parts[k].text, form->parts[k].size);
+		sluice_json_value(&log->ops, key[form->parts[k].key]);
+	}
+	sluice_buffer_append(&log->ops, "}", 1);
 }
 
 SluiceOutcome
@@ -262,28 +309,22 @@ sluice_rowlog_row(SluiceRowLog *log, SluiceReplicaTable *table, char op,
 {
 	SluiceBuffer *ops = &log->ops;
 	int			nkey = table->spec.nkey;
-	bool		goes_on = log->run_table == table && log->run_op == op;
-	const SluiceKeyForm *form;
+	bool		more = goes_on(log, table, op);
 
 	if (nkey == 0)
 		return SLUICE_OK;
-	if (!goes_on)
-		open_run(log, table, op, nkey == 1 ? "]}]" : "]]");
-	form = table->key_form;
-	if (!goes_on && nkey == 1)
-		sluice_buffer_append(ops, form->parts[0].text, form->parts[0].size);
-	sluice_buffer_append(ops, goes_on ? "," : "[", 1);
-	if (nkey == 1)
-		sluice_json_value(ops, key[0]);
-	else
-	{
-		for (int k = 0; k < nkey; k++)
-		{
-			sluice_buffer_append(ops, form->parts[k].text, form->parts[k].size);
-			sluice_json_value(ops, key[form->parts[k].key]);
-		}
-		sluice_buffer_append(ops, "}", 1);
-	}
+	if (!more)
+		open_run(log, table, op, log->run_new, nkey == 1 ? "]}]" : "]]");
+	if (!more && nkey == 1)
+		sluice_buffer_append(ops, table->key_form->parts[0].text,
+							 table->key_form->parts[0].size);
+	sluice_buffer_append(ops, more ? "," : "[", 1);
+	if (log->run_mixed)
+		put_place(log, "[");
+	put_key(log, table->key_form, nkey, key);
+	if (log->run_mixed)
+		sluice_buffer_append(ops, "]", 1);
+	log->run_new = false;
 	log->next++;
 	return ops->length >= CHUNK ? sluice_rowlog_flush(log) : SLUICE_OK;
 }
@@ -291,7 +332,7 @@ sluice_rowlog_row(SluiceRowLog *log, SluiceReplicaTable *table, char op,
 SluiceOutcome
 sluice_rowlog_table(SluiceRowLog *log, SluiceReplicaTable *table, char op)
 {
-	open_run(log, table, op, "]");
+	open_run(log, table, op, false, "]");
 	put(&log->ops, "[null]");
 	log->run_op = '\0';			/* the next one is a run of its own */
 	log->next++;
@@ -304,6 +345,7 @@ sluice_rowlog_abort(SluiceRowLog *log)
 	sluice_buffer_reset(&log->ops);
 	log->run_end = NULL;
 	log->run_table = NULL;
+	log->run_mixed = false;
 	log->said = false;
 }
 

@@ -317,6 +317,42 @@ test_row_log_switched(void)
 	tear_down();
 }
 
+/* Transactions of one and of several rows share a row of the log, each as itself. */
+static void
+test_row_log_runs(void)
+{
+	set_up();
+	f_begin();
+	f_commit();
+	for (int t = 1; t <= 4; t++)
+	{
+		f_begin();
+		for (int i = 0; i < t; i++)
+			f_insert(T, ROW(V_INT(t * 10 + i), V_NULL, V_NULL, V_NULL));
+		f_insert(W, ROW(V_TEXT("a\"b"), V_INT(t), V_NULL));
+		f_commit();
+	}
+	f_begin();
+	f_insert(W, ROW(V_TEXT("z"), V_INT(9), V_NULL));
+	f_commit();
+	CU_ASSERT_EQUAL(feed_and_flush(), SLUICE_OK);
+	CHECK_QUERY("SELECT count(*) FROM \"_sluice.rowLog\"", "1");
+	CHECK_QUERY("SELECT stateVersion, pos, rowKey FROM \"_sluice.changes\" WHERE \"table\" = 't'"
+				" AND op = 's' ORDER BY 1, 2",
+				"1s2|0|{\"id\":10} 1sc|0|{\"id\":20} 1sc|1|{\"id\":21} 1sm|0|{\"id\":30}"
+				" 1sm|1|{\"id\":31} 1sm|2|{\"id\":32} 1sw|0|{\"id\":40} 1sw|1|{\"id\":41}"
+				" 1sw|2|{\"id\":42} 1sw|3|{\"id\":43}");
+	CHECK_QUERY("SELECT stateVersion, pos, rowKey FROM \"_sluice.changes\" WHERE \"table\" = 'w'"
+				" AND op = 's' ORDER BY 1, 2",
+				"1s2|1|{\"a\":\"a\\\"b\",\"b\":1} 1sc|2|{\"a\":\"a\\\"b\",\"b\":2}"
+				" 1sm|3|{\"a\":\"a\\\"b\",\"b\":3} 1sw|4|{\"a\":\"a\\\"b\",\"b\":4}"
+				" 1t6|0|{\"a\":\"z\",\"b\":9}");
+	/* each row's version is that of its last change */
+	CHECK_QUERY("SELECT count(*) FROM \"_zero.changeLog2\" l JOIN t ON t.id = l.rowKey ->> 'id'"
+				" WHERE l.\"table\" = 't' AND op = 's' AND l.stateVersion = t._0_version", "10");
+	tear_down();
+}
+
 static const UnitTest tests[] = {
 	{"rows", test_rows},
 	{"keys change", test_keys_change},
@@ -331,6 +367,7 @@ static const UnitTest tests[] = {
 	{"what a copy has", test_placed},
 	{"high passed by a keepalive", test_placed_by_keepalive},
 	{"row log switched", test_row_log_switched},
+	{"runs of the row log", test_row_log_runs},
 };
 
 UNIT_MAIN("apply", tests)
