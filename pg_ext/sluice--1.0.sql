@@ -39,6 +39,23 @@ LANGUAGE C AS 'MODULE_PATHNAME', 'sluice_drop_shard';
 COMMENT ON PROCEDURE sluice.drop_shard(text) IS
 	'removes a shard with its slot, its change log and its default publication';
 
+CREATE PROCEDURE sluice.reset(shard text)
+LANGUAGE C AS 'MODULE_PATHNAME', 'sluice_reset';
+
+COMMENT ON PROCEDURE sluice.reset(text) IS
+	'makes a shard anew from its tables: new slot, empty change log; replicas copy afresh';
+
+CREATE PROCEDURE sluice.pause(shard text)
+LANGUAGE C AS 'MODULE_PATHNAME', 'sluice_pause';
+
+COMMENT ON PROCEDURE sluice.pause(text) IS
+	'ends a shard''s workers until sluice.resume; its slot keeps WAL meanwhile';
+
+CREATE PROCEDURE sluice.resume(shard text)
+LANGUAGE C AS 'MODULE_PATHNAME', 'sluice_resume';
+
+COMMENT ON PROCEDURE sluice.resume(text) IS 'a paused shard goes on';
+
 CREATE PROCEDURE sluice.stream(
 	shard text,
 	replica text,
@@ -69,6 +86,13 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sluice_set_option';
 
 COMMENT ON FUNCTION sluice.set_option(text, text, text) IS
 	'changes auto_reset, retention_time or retention_size of a shard';
+
+CREATE FUNCTION sluice.mark_reset_required(shard text, reason text DEFAULT NULL)
+RETURNS void
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'sluice_mark_reset_required';
+
+COMMENT ON FUNCTION sluice.mark_reset_required(text, text) IS
+	'the shard is reset (auto_reset on) or stops until it is';
 
 CREATE FUNCTION sluice.forget_replica(shard text, name text)
 RETURNS void
@@ -160,7 +184,10 @@ CREATE FUNCTION sluice.get_shard_status(
 	OUT changes int8,
 	OUT bytes int8,
 	OUT stored_transactions int8,
-	OUT stored_bytes int8)
+	OUT stored_bytes int8,
+	OUT resets int8,
+	OUT reset_at timestamptz,
+	OUT reset_reason text)
 RETURNS SETOF record
 LANGUAGE C VOLATILE PARALLEL UNSAFE ROWS 8 AS 'MODULE_PATHNAME', 'sluice_get_shard_status';
 

@@ -72,6 +72,16 @@ sluice_admin_require_nonatomic(FunctionCallInfo fcinfo, const char *procedure)
 			 errhint("Send CALL %s(...) as a statement of its own.", procedure)));
 }
 
+char *
+sluice_admin_text(FunctionCallInfo fcinfo, int i, const char *name)
+{
+	if (PG_ARGISNULL(i))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("%s must not be null", name)));
+	return text_to_cstring(PG_GETARG_TEXT_PP(i));
+}
+
 static void
 set_local(const char *name, const char *value)
 {

@@ -46,6 +46,9 @@ extern void sluice_admin_default_publication(char *name, const char *shard);
 /* Keeps others from making or dropping the shard until the transaction ends. */
 extern void sluice_admin_lock_shard(const char *shard);
 
+/* An argument that is text; ERROR (null_value_not_allowed). */
+extern char *sluice_admin_text(FunctionCallInfo fcinfo, int i, const char *name);
+
 /* ---- create_check.c ---- */
 
 /* ERRORs unless the server can have another logical slot of ours. */
@@ -64,6 +67,15 @@ extern SluiceStream *sluice_create_begin(const char *shard);
  * slot cannot be made.  Says which session it waits for.
  */
 extern void sluice_create_wait(SluiceStream *stream);
+/* NOTICEs whom the decoder waits for, each once; told: pids (int) that were told. */
+extern List *sluice_create_tell_blockers(int decoder_pid, List *told);
+
+/* ---- pause.c ---- */
+
+/* The shard's entry; one that has lost its slot gets one.  ERROR if there is no room. */
+extern SluiceStream *sluice_pause_find(const char *shard, const SluiceState *state);
+/* State row in a transaction of its own; ERROR SL007. */
+extern SluiceState *sluice_pause_read(const char *shard);
 
 /* ---- stop.c: all for the shard's streams in this database ---- */
 
@@ -73,6 +85,10 @@ extern void sluice_stop_mark(const char *shard);
 extern void sluice_stop_wait(const char *shard);
 /* Takes the mark away: workers run again, or, without a slot, the entry goes. */
 extern void sluice_stop_resume(const char *shard);
+/* Ends replicas' connections, and waits until they are gone. */
+extern void sluice_stop_senders(const char *shard);
+/* SIGTERM to workers, and waits until they are gone. */
+extern void sluice_stop_workers(const char *shard);
 /* Drops the shard's slots and gives the entries back; their workers are gone. */
 extern void sluice_stop_drop_slots(const char *shard);
 /* Drops the change log, and the publication if create_shard made it. */

@@ -69,9 +69,8 @@ tell_blocker(int pid)
 				 errhint("SELECT pg_terminate_backend(%d) ends it; cancel this call to give up.", pid)));
 }
 
-/* NOTICEs each blocker once; told: pids (int) that were told. */
-static List *
-tell_blockers(int decoder_pid, List *told)
+List *
+sluice_create_tell_blockers(int decoder_pid, List *told)
 {
 	Datum		result;
 	Datum	   *pids;
@@ -168,7 +167,7 @@ sluice_create_wait(SluiceStream *stream)
 			break;
 		if (ConditionVariableTimedSleep(&stream->progress, LOOK_INTERVAL,
 										sluice_wait_event(SLUICE_WAIT_PROGRESS)))
-			told = tell_blockers(view.decoder_pid, told);
+			told = sluice_create_tell_blockers(view.decoder_pid, told);
 	}
 	ConditionVariableCancelSleep();
 }

@@ -16,16 +16,6 @@
 
 PG_FUNCTION_INFO_V1(sluice_set_option);
 
-static char *
-argument(FunctionCallInfo fcinfo, int i, const char *name)
-{
-	if (PG_ARGISNULL(i))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("%s must not be null", name)));
-	return text_to_cstring(PG_GETARG_TEXT_PP(i));
-}
-
 /* Rows that replicas hold were encoded by these. */
 static void
 refuse_fixed(const char *name)
@@ -60,9 +50,9 @@ sluice_set_option(PG_FUNCTION_ARGS)
 	char	   *value;
 
 	sluice_admin_require("set an option of a shard");
-	shard = argument(fcinfo, 0, "shard");
-	name = argument(fcinfo, 1, "name");
-	value = argument(fcinfo, 2, "value");
+	shard = sluice_admin_text(fcinfo, 0, "shard");
+	name = sluice_admin_text(fcinfo, 1, "name");
+	value = sluice_admin_text(fcinfo, 2, "value");
 
 	sluice_admin_enter(&stretch);
 	state = sluice_state_read(shard, ShareRowExclusiveLock, false);

@@ -40,19 +40,9 @@ typedef struct CreateRequest
 /* ---- arguments ---- */
 
 static char *
-text_argument(FunctionCallInfo fcinfo, int i, const char *name)
-{
-	if (PG_ARGISNULL(i))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("%s must not be null", name)));
-	return text_to_cstring(PG_GETARG_TEXT_PP(i));
-}
-
-static char *
 shard_argument(FunctionCallInfo fcinfo)
 {
-	char	   *shard = text_argument(fcinfo, 0, "name");
+	char	   *shard = sluice_admin_text(fcinfo, 0, "name");
 	size_t		length = strlen(shard);
 
 	if (length < 1 || length > SLUICE_SHARD_NAME_MAX ||
@@ -117,7 +107,7 @@ read_request(FunctionCallInfo fcinfo)
 
 	request->shard = shard_argument(fcinfo);
 	request->state.publications = publications_argument(fcinfo);
-	keyless = text_argument(fcinfo, 2, "keyless");
+	keyless = sluice_admin_text(fcinfo, 2, "keyless");
 	request->keyless = strcmp(keyless, "allow") == 0;
 	if (!request->keyless && strcmp(keyless, "refuse") != 0)
 		ereport(ERROR,
@@ -126,8 +116,8 @@ read_request(FunctionCallInfo fcinfo)
 				 errhint("Allowed are 'refuse' and 'allow'.")));
 	sluice_options_init(&request->state.options);
 	sluice_options_set(&request->state.options, "timestamps",
-					   text_argument(fcinfo, 3, "timestamps"));
-	sluice_options_set(&request->state.options, "numerics", text_argument(fcinfo, 4, "numerics"));
+					   sluice_admin_text(fcinfo, 3, "timestamps"));
+	sluice_options_set(&request->state.options, "numerics", sluice_admin_text(fcinfo, 4, "numerics"));
 	return request;
 }
 

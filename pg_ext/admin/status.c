@@ -22,7 +22,7 @@ PG_FUNCTION_INFO_V1(sluice_list_shards);
 PG_FUNCTION_INFO_V1(sluice_get_shard_status);
 
 #define LIST_SHARDS_COLUMNS 15
-#define SHARD_STATUS_COLUMNS 29
+#define SHARD_STATUS_COLUMNS 32
 
 /* ---- what is known of a stream ---- */
 
@@ -55,6 +55,9 @@ sluice_view_stream(const char *shard, SluiceStreamView *view)
 	view->first = stream->first;
 	view->last_commit_time = stream->last_commit_time;
 	view->stored_time = stream->stored_time;
+	view->resets = stream->resets;
+	view->reset_at = stream->reset_at;
+	memcpy(view->reset_last, stream->reset_last, sizeof(view->reset_last));
 	SpinLockRelease(&stream->mutex);
 
 	view->decoded = pg_atomic_read_u64(&stream->decoded);
@@ -249,6 +252,9 @@ shard_status(const char *shard, ReturnSetInfo *result)
 	sluice_row_int8(&row, view.bytes);
 	sluice_row_int8(&row, view.stored_transactions);
 	sluice_row_int8(&row, view.stored_bytes);
+	sluice_row_int8(&row, view.resets);
+	sluice_row_time(&row, view.reset_at);
+	sluice_row_text(&row, view.reset_last);
 	Assert(row.count == SHARD_STATUS_COLUMNS);
 	sluice_row_end(&row, result);
 }

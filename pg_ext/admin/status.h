@@ -54,6 +54,9 @@ typedef struct SluiceStreamView
 	TimestampTz last_commit_time;
 	TimestampTz stored_time;
 	TimestampTz current_at;
+	uint64		resets;
+	TimestampTz reset_at;
+	char		reset_last[SLUICE_MESSAGE_MAX];
 	uint64		decoded;
 	uint64		confirmed;
 	uint64		transactions;

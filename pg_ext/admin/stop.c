@@ -122,8 +122,8 @@ wait_for_workers(SluiceStream *stream, const char *shard)
 }
 
 /* Backends tell nobody when they go; so this looks again, soon. */
-static void
-wait_for_senders(const char *shard)
+void
+sluice_stop_senders(const char *shard)
 {
 	while (end_senders(shard) > 0)
 	{
@@ -135,11 +135,17 @@ wait_for_senders(const char *shard)
 }
 
 void
-sluice_stop_wait(const char *shard)
+sluice_stop_workers(const char *shard)
 {
-	wait_for_senders(shard);
 	for (int i = 0; i < sluice_shmem->nstreams; i++)
 		wait_for_workers(&sluice_shmem->streams[i], shard);
+}
+
+void
+sluice_stop_wait(const char *shard)
+{
+	sluice_stop_senders(shard);
+	sluice_stop_workers(shard);
 }
 
 /* The next slot of the shard in this database. */

@@ -3,12 +3,14 @@
  */
 #include "postgres.h"
 
+#include "catalog/index.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "replication/message.h"
 #include "replication/walsender_private.h"
 #include "utils/backend_status.h"
 #include "utils/guc.h"
+#include "utils/relcache.h"
 #include "utils/timeout.h"
 #include "utils/wait_event.h"
 
@@ -201,5 +203,23 @@ sluice_log_message(const char *prefix, const char *message, Size size)
 	return LogLogicalMessage(prefix, message, size, false, false);
 #else
 	return LogLogicalMessage(prefix, message, size, false);
+#endif
+}
+
+void
+sluice_relation_empty(Relation relation)
+{
+	Oid			relid = RelationGetRelid(relation);
+	ReindexParams params = {0};
+
+#if PG_VERSION_NUM >= 160000
+	RelationSetNewRelfilenumber(relation, relation->rd_rel->relpersistence);
+#else
+	RelationSetNewRelfilenode(relation, relation->rd_rel->relpersistence);
+#endif
+#if PG_VERSION_NUM >= 170000
+	(void) reindex_relation(NULL, relid, REINDEX_REL_PROCESS_TOAST, &params);
+#else
+	(void) reindex_relation(relid, REINDEX_REL_PROCESS_TOAST, &params);
 #endif
 }

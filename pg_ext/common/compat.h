@@ -13,6 +13,7 @@
 #include "replication/reorderbuffer.h"
 #include "replication/slot.h"
 #include "storage/ipc.h"
+#include "utils/rel.h"
 #if PG_VERSION_NUM >= 160000
 #include "varatt.h"				/* was in postgres.h */
 #endif
@@ -53,6 +54,14 @@ extern void sluice_disable_transaction_timeout(void);
 
 /* A non-transactional logical message, not flushed; returns where it ends. */
 extern XLogRecPtr sluice_log_message(const char *prefix, const char *message, Size size);
+
+/* ---- tables ---- */
+
+/*
+ * TRUNCATE within the transaction, of which logical decoding learns nothing.
+ * Caller holds ACCESS EXCLUSIVE.
+ */
+extern void sluice_relation_empty(Relation relation);
 
 /* ---- slots ---- */
 

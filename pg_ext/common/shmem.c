@@ -148,7 +148,8 @@ find_slot(const char *slot)
 	{
 		SluiceStream *stream = &sluice_shmem->streams[i];
 
-		if (stream->in_use && strcmp(NameStr(stream->slot), slot) == 0)
+		if (stream->in_use && (strcmp(NameStr(stream->slot), slot) == 0 ||
+							   strcmp(NameStr(stream->next_slot), slot) == 0))
 			return stream;
 	}
 	return NULL;
@@ -182,6 +183,13 @@ reset_stream(SluiceStream *stream)
 	stream->last_commit_time = 0;
 	stream->stored_time = 0;
 	stream->waits_for[0] = '\0';
+	stream->reset = SLUICE_RESET_NONE;
+	stream->reset_reason[0] = '\0';
+	stream->reset_tries = 0;
+	stream->reset_tried_at = 0;
+	stream->resets = 0;
+	stream->reset_at = 0;
+	stream->reset_last[0] = '\0';
 	SpinLockRelease(&stream->mutex);
 
 	pg_atomic_write_u64(&stream->decoded, 0);
@@ -216,6 +224,8 @@ claim(Oid dboid, const char *shard, uint32 n, const char *slot, bool create)
 		stream->decoder_latch = NULL;
 		stream->storer_latch = NULL;
 		stream->dropping = false;
+		stream->nobody = false;
+		memset(&stream->next_slot, 0, sizeof(stream->next_slot));
 		stream->generation++;
 		stream->in_use = true;
 		return stream;
@@ -259,6 +269,36 @@ highest_slot_number(const char *shard)
 	return highest;
 }
 
+/* The same of the entries.  Caller holds the lock. */
+static uint32
+highest_entry_number(const char *shard)
+{
+	uint32		highest = 0;
+
+	for (int i = 0; i < sluice_shmem->nstreams; i++)
+	{
+		SluiceStream *other = &sluice_shmem->streams[i];
+
+		if (!other->in_use || strcmp(other->shard, shard) != 0)
+			continue;
+		highest = Max(highest, other->n);
+		if (NameStr(other->next_slot)[0] != '\0')
+			highest = Max(highest, other->next_n);
+	}
+	return highest;
+}
+
+void
+sluice_stream_name_next(SluiceStream *stream, uint32 above)
+{
+	uint32		n = Max(above, highest_slot_number(stream->shard));
+
+	LWLockAcquire(sluice_shmem->lock, LW_EXCLUSIVE);
+	stream->next_n = Max(n, highest_entry_number(stream->shard)) + 1;
+	sluice_slot_name(NameStr(stream->next_slot), stream->shard, stream->next_n);
+	LWLockRelease(sluice_shmem->lock);
+}
+
 SluiceStream *
 sluice_stream_claim_next(Oid dboid, const char *shard)
 {
@@ -267,13 +307,7 @@ sluice_stream_claim_next(Oid dboid, const char *shard)
 	SluiceStream *stream;
 
 	LWLockAcquire(sluice_shmem->lock, LW_EXCLUSIVE);
-	for (int i = 0; i < sluice_shmem->nstreams; i++)
-	{
-		SluiceStream *other = &sluice_shmem->streams[i];
-
-		if (other->in_use && strcmp(other->shard, shard) == 0)
-			n = Max(n, other->n);
-	}
+	n = Max(n, highest_entry_number(shard));
 	sluice_slot_name(slot, shard, n + 1);
 	stream = claim(dboid, shard, n + 1, slot, true);
 	LWLockRelease(sluice_shmem->lock);
@@ -323,7 +357,8 @@ sluice_stream_state_name(SluiceStreamState state)
 		[SLUICE_STREAM_STREAMING] = "streaming",
 		[SLUICE_STREAM_PAUSED] = "paused",
 		[SLUICE_STREAM_STOPPED] = "stopped",
-		[SLUICE_STREAM_RETRYING] = "retrying"
+		[SLUICE_STREAM_RETRYING] = "retrying",
+		[SLUICE_STREAM_RESETTING] = "resetting"
 	};
 
 	return names[state];

@@ -34,8 +34,16 @@ typedef enum SluiceStreamState
 	SLUICE_STREAM_STREAMING,
 	SLUICE_STREAM_PAUSED,		/* by sluice.pause */
 	SLUICE_STREAM_STOPPED,		/* cannot go on; message says why and what to do */
-	SLUICE_STREAM_RETRYING		/* a worker failed, the launcher waits to start it again */
+	SLUICE_STREAM_RETRYING,		/* a worker failed, the launcher waits to start it again */
+	SLUICE_STREAM_RESETTING		/* a new slot and lineage are being made, see reset.h */
 } SluiceStreamState;
+
+typedef enum SluiceResetWish
+{
+	SLUICE_RESET_NONE,
+	SLUICE_RESET_AUTO,			/* cannot go on: if option auto_reset allows */
+	SLUICE_RESET_CALL			/* CALL sluice.reset */
+} SluiceResetWish;
 
 typedef struct SluiceStream
 {
@@ -52,6 +60,10 @@ typedef struct SluiceStream
 	Latch	   *storer_latch;
 	uint64		generation;		/* raised when the entry is given to another slot */
 	bool		dropping;		/* create or drop ends its workers: none is started */
+	bool		nobody;			/* decoder: neither slot nor shard are there any more */
+	NameData	next_slot;		/* decoder: what a reset makes, until it is slot; "" none.
+								 * No storer runs meanwhile. */
+	uint32		next_n;
 
 	/* guarded by mutex */
 	slock_t		mutex;
@@ -68,6 +80,14 @@ typedef struct SluiceStream
 	TimestampTz last_commit_time;	/* decoder: commit time of head */
 	TimestampTz stored_time;	/* storer: commit time of stored */
 	char		waits_for[SLUICE_MESSAGE_MAX];	/* decoder: what it waits for; "" nothing */
+
+	SluiceResetWish reset;		/* see reset.h */
+	char		reset_reason[SLUICE_MESSAGE_MAX];	/* of the wish */
+	int			reset_tries;	/* one after another, each within a minute */
+	TimestampTz reset_tried_at;
+	uint64		resets;			/* since the entry was claimed */
+	TimestampTz reset_at;		/* of the last one; 0: none */
+	char		reset_last[SLUICE_MESSAGE_MAX]; /* its reason */
 
 	/* one writer each, read without a lock */
 	pg_atomic_uint64 decoded;	/* decoder: everything that ends before is decoded */
@@ -156,6 +176,8 @@ extern SluiceStream *sluice_stream_claim(Oid dboid, const char *shard, uint32 n,
 										 const char *slot, bool create);
 /* The same for a slot that is to be made: n is above all that the cluster has. */
 extern SluiceStream *sluice_stream_claim_next(Oid dboid, const char *shard);
+/* Names the slot that a reset makes (next_slot, next_n): above all of the shard's name. */
+extern void sluice_stream_name_next(SluiceStream *stream, uint32 above);
 /* Gives the entry back; its workers are gone. */
 extern void sluice_stream_release(SluiceStream *stream);
 

@@ -108,6 +108,7 @@ claim_place(SluiceStream *stream, SluiceWorkerKind kind, uint64 generation)
 
 	LWLockAcquire(sluice_shmem->lock, LW_EXCLUSIVE);
 	ours = stream->in_use && stream->generation == generation && !stream->dropping &&
+		(kind != SLUICE_WORKER_STORER || NameStr(stream->next_slot)[0] == '\0') &&
 		(pid == NULL || *pid == 0);
 	if (ours)
 		set_worker(stream, kind, MyProcPid, &MyProc->procLatch);
@@ -156,7 +157,11 @@ worker_exit(int code, Datum argument)
 
 	LWLockAcquire(sluice_shmem->lock, LW_EXCLUSIVE);
 	if (my_stream->generation == my_generation)
+	{
 		set_worker(my_stream, my_kind, 0, NULL);
+		if (my_kind == SLUICE_WORKER_DECODER)
+			memset(&my_stream->next_slot, 0, sizeof(my_stream->next_slot));
+	}
 	LWLockRelease(sluice_shmem->lock);
 
 	ConditionVariableBroadcast(&my_stream->progress);

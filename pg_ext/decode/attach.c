@@ -48,11 +48,10 @@ check_state(SluiceDecoder *decoder, const SluiceState *state)
 							"its change log was made by another server (system identifier " UINT64_FORMAT ", here " UINT64_FORMAT ")",
 							state->system_id, GetSystemIdentifier());
 	if (state->reset_required)
-		sluice_decoder_stop(decoder, "it was marked to be made anew%s%s",
-							state->reset_reason ? ": " : "",
-							state->reset_reason ? state->reset_reason : "");
+		sluice_decoder_stop(decoder, "%s",
+							state->reset_reason ? state->reset_reason : "it was marked so");
 	if (state->publications == NIL)
-		sluice_decoder_stop(decoder, "its state names no publication");
+		sluice_decoder_stop_plain(decoder, "its state names no publication");
 }
 
 static void
@@ -90,7 +89,7 @@ keep_options(SluiceDecoder *decoder, const SluiceState *state)
 
 /* Reads what the shard is and takes its slot.  False: it seems to be nobody's. */
 static bool
-open_shard(SluiceDecoder *decoder, const char **why)
+open_shard(SluiceDecoder *decoder, const char **why, bool *superseded)
 {
 	SluiceStream *stream = decoder->stream;
 	SluiceState *state;
@@ -98,8 +97,15 @@ open_shard(SluiceDecoder *decoder, const char **why)
 
 	StartTransactionCommand();
 	PushActiveSnapshot(GetTransactionSnapshot());
-	state = sluice_state_read(stream->shard, NoLock, true);
+	/* who is about to change the row (pause, mark_reset_required) is waited for */
+	state = sluice_state_read(stream->shard, ShareLock, true);
 	*why = orphaned(stream, state);
+	*superseded = state != NULL && state->slot != NULL && state->n > stream->n;
+	if (state != NULL && state->slot != NULL && state->paused && *why == NULL)
+	{
+		sluice_stream_set_state(stream, SLUICE_STREAM_PAUSED, 0, "");
+		proc_exit(0);
+	}
 	if (*why != NULL)
 		*why = MemoryContextStrdup(decoder->context, *why);
 	else
@@ -138,11 +144,16 @@ void
 sluice_attach(SluiceDecoder *decoder)
 {
 	const char *why;
+	bool		superseded;
 
-	if (open_shard(decoder, &why))
+	if (open_shard(decoder, &why, &superseded))
 		return;
-	/* one that is being made or dropped may settle meanwhile */
-	wait_grace();
-	if (!open_shard(decoder, &why))
-		sluice_slot_drop_orphan(decoder, why);
+	if (!superseded)
+	{
+		/* one that is being made or dropped may settle meanwhile */
+		wait_grace();
+		if (open_shard(decoder, &why, &superseded))
+			return;
+	}
+	sluice_slot_drop_orphan(decoder, why);
 }

@@ -12,7 +12,7 @@
  * Runs in: decoder.  Locks: none across a wait.
  *
  * States (SluiceStreamState): starting -> creating (once) -> catching up <->
- * streaming; stopped when it cannot go on.  An ERROR ends the process, and the
+ * streaming; resetting when it cannot go on, stopped if that is not allowed.  An ERROR ends the process, and the
  * launcher starts it again.
  */
 #include "postgres.h"
@@ -39,8 +39,10 @@
 #include "decoder.h"
 #include "drift.h"
 #include "error.h"
+#include "lineage.h"
 #include "plugin.h"
 #include "relation.h"
+#include "reset.h"
 #include "slot.h"
 #include "walwait.h"
 #include "worker.h"
@@ -91,16 +93,14 @@ format_message(const char *format, va_list args)
 void
 sluice_decoder_stop(SluiceDecoder *decoder, const char *format,...)
 {
-	const char *shard = decoder->stream->shard;
 	char	   *what;
 	va_list		args;
 
 	va_start(args, format);
 	what = format_message(format, args);
 	va_end(args);
-	sluice_decoder_stop_plain(decoder,
-							  "%s. Make the shard anew: CALL sluice.drop_shard('%s'), then CALL sluice.create_shard('%s', …) as before. Replicas keep serving the file they have and then copy afresh",
-							  what, shard, shard);
+	sluice_reset_ask(decoder->stream, SLUICE_RESET_AUTO, what);
+	proc_exit(0);
 }
 
 void
@@ -359,6 +359,8 @@ sluice_decoder_main(Datum main_arg)
 	sluice_value_pin_session();
 	if (stream->create)
 		sluice_create_slot(decoder);
+	else
+		sluice_lineage_attend(decoder);
 	decoder->relations = sluice_relations_create(decoder);
 
 	sluice_attach(decoder);

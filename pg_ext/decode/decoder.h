@@ -74,13 +74,15 @@ extern void sluice_decoder_open_frame(SluiceDecoder *decoder);
 extern void sluice_decoder_emit(SluiceDecoder *decoder);
 
 /*
- * Ends the shard's decoding for good: SL006, with what happened and what to
- * do.  What the open transaction has on the ring is never completed.
+ * The shard cannot go on from here: asks for its reset (reset.h) and ends the
+ * process.  With option auto_reset off the next decoder stops the shard: SL006,
+ * with what happened and what to do.  What the open transaction has on the
+ * ring is never completed.
  */
 extern void sluice_decoder_stop(SluiceDecoder *decoder, const char *format,...)
 			pg_attribute_printf(2, 3) SLUICE_NORETURN;
 
-/* The same where making the shard anew would not help. */
+/* Stops the shard, where a reset would not help. */
 extern void sluice_decoder_stop_plain(SluiceDecoder *decoder, const char *format,...)
 			pg_attribute_printf(2, 3) SLUICE_NORETURN;
 

@@ -1,8 +1,12 @@
 /*
  * newslot.c: making a shard's slot, and the schema as of its first position.
  *
- * The slot stays ephemeral until the shard's state names it: whatever fails
- * before leaves none behind.  Transactions that began before the slot have to
+ * The slot stays ephemeral until the transaction that names it in the shard's
+ * state is about to commit: whatever fails before leaves none behind, and one
+ * that a crash leaves right there belongs to nobody and is dropped (attach.c).
+ * For a shard that has a slot already (a reset) the same transaction empties
+ * its change log, so there is the old lineage or the new one, never half of
+ * either; then the old slot is dropped.  Transactions that began before the slot have to
  * end first; while they are waited for this process holds no lock that they
  * may want, and says in waits_for whom it waits for.
  *
@@ -13,8 +17,8 @@
  * Runs in: decoder, once in the life of a slot.
  * Locks: those of running transactions (waited for), then `state`.
  *
- * States: ephemeral slot, searching -> consistent -> schema read -> state
- * committed -> slot persistent.
+ * States: ephemeral slot, searching -> consistent -> schema read -> slot
+ * persistent -> state committed -> old slot dropped.
  */
 #include "postgres.h"
 
@@ -39,6 +43,7 @@
 #include "newslot.h"
 #include "guc.h"
 #include "plugin.h"
+#include "reset.h"
 #include "walwait.h"
 #include "worker.h"
 
@@ -161,6 +166,19 @@ read_request(SluiceDecoder *decoder)
 	CommitTransactionCommand();
 }
 
+/* A shard that has a slot is reset. */
+static bool
+is_reset(const SluiceStream *stream)
+{
+	return NameStr(stream->next_slot)[0] != '\0';
+}
+
+static const char *
+new_slot(const SluiceStream *stream)
+{
+	return is_reset(stream) ? NameStr(stream->next_slot) : NameStr(stream->slot);
+}
+
 static LogicalDecodingContext *
 make_slot(SluiceDecoder *decoder)
 {
@@ -169,7 +187,7 @@ make_slot(SluiceDecoder *decoder)
 
 	StartTransactionCommand();
 	sluice_check_decoding();
-	sluice_slot_create(NameStr(decoder->stream->slot));
+	sluice_slot_create(new_slot(decoder->stream));
 	old = MemoryContextSwitchTo(decoder->context);
 	logical = sluice_create_init_context(SLUICE_PLUGIN_NAME,
 										 XL_ROUTINE(.page_read = read_local_xlog_page_no_wait,
@@ -200,6 +218,23 @@ read_schema(SluiceDecoder *decoder, LogicalDecodingContext *logical, SluiceBuffe
 	CommitTransactionCommand();
 }
 
+/* The old lineage goes in this transaction. */
+static void
+clear_old(SluiceStream *stream, SluiceState *state)
+{
+	if (state->slot == NULL || strcmp(state->slot, NameStr(stream->slot)) != 0 || state->paused)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("shard \"%s\" has changed while it was reset", stream->shard)));
+	set_waits_for(stream, "sessions that read its change log");
+	sluice_changelog_clear(stream->shard);
+	set_waits_for(stream, "");
+	state->reset_required = false;
+	state->reset_reason = NULL;
+	state->owner = NULL;
+}
+
+/* Makes the slot persistent, too. */
 static void
 write_state(SluiceDecoder *decoder, XLogRecPtr consistent, const SluiceBuffer *schema)
 {
@@ -209,10 +244,12 @@ write_state(SluiceDecoder *decoder, XLogRecPtr consistent, const SluiceBuffer *s
 	StartTransactionCommand();
 	PushActiveSnapshot(GetTransactionSnapshot());
 	state = sluice_state_read(stream->shard, ShareRowExclusiveLock, false);
-	state->slot = NameStr(stream->slot);
-	state->n = stream->n;
+	if (is_reset(stream))
+		clear_old(stream, state);
+	state->slot = pstrdup(new_slot(stream));
+	state->n = is_reset(stream) ? stream->next_n : stream->n;
 	if (state->owner == NULL || state->owner[0] == '\0')
-		state->owner = psprintf("%s/%s", cluster_name, NameStr(stream->slot));
+		state->owner = psprintf("%s/%s", cluster_name, state->slot);
 	if (state->owner_address == NULL)
 		state->owner_address = pstrdup(sluice_advertise_address ? sluice_advertise_address : "");
 	state->replica_version = sluice_watermark_before(consistent);
@@ -222,17 +259,65 @@ write_state(SluiceDecoder *decoder, XLogRecPtr consistent, const SluiceBuffer *s
 	sluice_state_write(stream->shard, state);
 	sluice_schema_store(stream->shard, state->first, schema->data, schema->length);
 	PopActiveSnapshot();
+
+	/* from here to what follows from the commit nothing breaks us off */
+	HOLD_INTERRUPTS();
+	ReplicationSlotPersist();
 	CommitTransactionCommand();
+	if (is_reset(stream))
+		sluice_reset_done(stream);
+	RESUME_INTERRUPTS();
+}
+
+/* What is there under the name may have been made by hand, for something else. */
+static void
+drop_old_slot(const SluiceStream *stream, const char *name)
+{
+	ReplicationSlot *slot;
+	bool		ours;
+
+	LWLockAcquire(ReplicationSlotControlLock, LW_SHARED);
+	slot = SearchNamedReplicationSlot(name, false);
+	ours = slot != NULL && slot->data.database == stream->dboid &&
+		strcmp(NameStr(slot->data.plugin), SLUICE_PLUGIN_NAME) == 0;
+	LWLockRelease(ReplicationSlotControlLock);
+	if (ours)
+		ReplicationSlotDrop(name, true);
+}
+
+/* After the slot was made, or was to be made. */
+static void
+finish_create(SluiceStream *stream)
+{
+	LWLockAcquire(sluice_shmem->lock, LW_EXCLUSIVE);
+	stream->create = false;
+	LWLockRelease(sluice_shmem->lock);
+	sluice_stream_set_state(stream, SLUICE_STREAM_STARTING, 0, "");
+	sluice_shmem_wake_launcher();
+}
+
+static void
+finish_reset(SluiceStream *stream, const char *old_slot)
+{
+	ereport(LOG,
+			(errmsg("sluice shard \"%s\" was reset: %s", stream->shard, stream->reset_last),
+			 errdetail("Slot \"%s\" takes the place of \"%s\".", NameStr(stream->slot), old_slot),
+			 errhint("Replicas keep the file that they have until they have copied afresh, which sluice-agent does by itself.")));
+	sluice_stream_set_state(stream, SLUICE_STREAM_STARTING, 0, "");
+	drop_old_slot(stream, old_slot);
 }
 
 void
 sluice_create_slot(SluiceDecoder *decoder)
 {
 	SluiceStream *stream = decoder->stream;
+	bool		reset = is_reset(stream);
+	char	   *old_slot = pstrdup(NameStr(stream->slot));
 	LogicalDecodingContext *logical;
 	SluiceBuffer schema;
 
-	sluice_stream_set_state(stream, SLUICE_STREAM_CREATING, 0, "");
+	if (!reset)
+		sluice_stream_set_state(stream, SLUICE_STREAM_CREATING, 0, "");
 	read_request(decoder);
 	logical = make_slot(decoder);
 
@@ -241,15 +326,13 @@ sluice_create_slot(SluiceDecoder *decoder)
 	write_state(decoder, logical->reader->EndRecPtr, &schema);
 	sluice_buffer_release(&schema);
 
-	ReplicationSlotPersist();
 	FreeDecodingContext(logical);
 	/* lets go of effective_xmin, too, which held back all tables */
 	ReplicationSlotRelease();
 	MemoryContextSwitchTo(decoder->context);
 
-	LWLockAcquire(sluice_shmem->lock, LW_EXCLUSIVE);
-	stream->create = false;
-	LWLockRelease(sluice_shmem->lock);
-	sluice_stream_set_state(stream, SLUICE_STREAM_STARTING, 0, "");
-	sluice_shmem_wake_launcher();
+	if (reset)
+		finish_reset(stream, old_slot);
+	else
+		finish_create(stream);
 }

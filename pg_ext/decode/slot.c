@@ -56,6 +56,7 @@ void
 sluice_slot_take(SluiceDecoder *decoder)
 {
 	const char *name = NameStr(decoder->stream->slot);
+	XLogRecPtr	confirmed;	/* by our predecessor; 0: not known */
 
 	switch (look_at_slot(decoder->stream))
 	{
@@ -75,6 +76,12 @@ sluice_slot_take(SluiceDecoder *decoder)
 								name);
 	}
 	sluice_slot_acquire(name);
+	confirmed = pg_atomic_read_u64(&decoder->stream->confirmed);
+	if (confirmed != 0 && MyReplicationSlot->data.confirmed_flush > confirmed)
+		sluice_decoder_stop(decoder,
+							"replication slot \"%s\" was moved or made anew by hand: it begins at %X/%X, and changes behind %X/%X are missing",
+							name, LSN_FORMAT_ARGS(MyReplicationSlot->data.confirmed_flush),
+							LSN_FORMAT_ARGS(confirmed));
 	pg_atomic_write_u64(&decoder->stream->confirmed, MyReplicationSlot->data.confirmed_flush);
 }
 
@@ -126,5 +133,8 @@ sluice_slot_drop_orphan(SluiceDecoder *decoder, const char *why)
 		ereport(LOG,
 				(errmsg("sluice: dropped replication slot \"%s\": %s", name, why)));
 	}
+	LWLockAcquire(sluice_shmem->lock, LW_EXCLUSIVE);
+	decoder->stream->nobody = true;
+	LWLockRelease(sluice_shmem->lock);
 	proc_exit(0);
 }

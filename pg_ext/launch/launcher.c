@@ -29,6 +29,7 @@
 #include "utils/timestamp.h"
 
 #include "launcher.h"
+#include "reset.h"
 #include "shmem.h"
 #include "shutdown.h"
 #include "worker.h"
@@ -67,7 +68,6 @@ typedef struct FoundSlot
 	Oid			dboid;
 	char		shard[SLUICE_SHARD_NAME_MAX + 1];
 	uint32		n;
-	bool		invalidated;
 	NameData	name;
 } FoundSlot;
 
@@ -86,7 +86,6 @@ read_slot(int i, FoundSlot *found)
 			strcmp(NameStr(slot->data.plugin), "sluice") == 0;
 		found->dboid = slot->data.database;
 		found->name = slot->data.name;
-		found->invalidated = sluice_slot_invalidated(slot);
 		SpinLockRelease(&slot->mutex);
 	}
 	LWLockRelease(ReplicationSlotControlLock);
@@ -122,17 +121,14 @@ adopt_slots(void)
 }
 
 static bool
-slot_exists(const char *name, bool *invalidated)
+slot_exists(const char *name)
 {
 	for (int i = 0; i < max_replication_slots; i++)
 	{
 		FoundSlot	slot;
 
 		if (read_slot(i, &slot) && strcmp(NameStr(slot.name), name) == 0)
-		{
-			*invalidated = slot.invalidated;
 			return true;
-		}
 	}
 	return false;
 }
@@ -144,6 +140,8 @@ typedef struct EntryView
 	bool		in_use;
 	bool		create;
 	bool		dropping;
+	bool		nobody;
+	bool		resetting;
 	uint64		generation;
 	pid_t		pids[2];
 	NameData	slot;
@@ -157,6 +155,8 @@ view_entry(SluiceStream *stream, EntryView *view)
 	view->in_use = stream->in_use;
 	view->create = stream->create;
 	view->dropping = stream->dropping;
+	view->nobody = stream->nobody;
+	view->resetting = NameStr(stream->next_slot)[0] != '\0';
 	view->generation = stream->generation;
 	view->pids[SLUICE_WORKER_DECODER] = stream->decoder_pid;
 	view->pids[SLUICE_WORKER_STORER] = stream->storer_pid;
@@ -165,6 +165,7 @@ view_entry(SluiceStream *stream, EntryView *view)
 
 	SpinLockAcquire(&stream->mutex);
 	view->state = stream->state;
+	view->resetting = view->resetting || stream->reset != SLUICE_RESET_NONE;
 	SpinLockRelease(&stream->mutex);
 }
 
@@ -241,6 +242,8 @@ is_wanted(const EntryView *view, SluiceWorkerKind kind, const LaunchedWorker *wo
 		return false;
 	if (view->create)
 		return kind == SLUICE_WORKER_DECODER && worker->started == 0;
+	if (view->resetting)
+		return kind == SLUICE_WORKER_DECODER;
 	return true;
 }
 
@@ -271,13 +274,32 @@ forget(SluiceStream *stream, const EntryView *view, LaunchedStream *record)
 	}
 }
 
+/*
+ * The slot is gone and no reset is on its way.  While a decoder lives it may
+ * be that one's work.
+ */
+static bool
+lost_slot(SluiceStream *stream, const EntryView *view)
+{
+	EntryView	after;
+
+	if (view->create || view->dropping || view->pids[SLUICE_WORKER_DECODER] != 0 ||
+		(view->resetting && !view->nobody) || slot_exists(NameStr(view->slot)))
+		return false;
+	if (!view->nobody &&
+		(view->state == SLUICE_STREAM_STOPPED || view->state == SLUICE_STREAM_PAUSED))
+		return false;
+	/* it may have been dropped with the shard meanwhile */
+	view_entry(stream, &after);
+	return after.in_use && !after.dropping && after.generation == view->generation;
+}
+
 /* Returns when it wants to be looked at again; 0: when something happens. */
 static TimestampTz
 tend(SluiceStream *stream, LaunchedStream *record)
 {
 	EntryView	view;
 	TimestampTz wake = 0;
-	bool		invalidated = false;
 
 	view_entry(stream, &view);
 	if (!view.in_use)
@@ -287,18 +309,16 @@ tend(SluiceStream *stream, LaunchedStream *record)
 		memset(record, 0, sizeof(*record));
 		record->generation = view.generation;
 	}
-	if (!view.create && !view.dropping)
+	if (lost_slot(stream, &view))
 	{
-		if (!slot_exists(NameStr(view.slot), &invalidated))
+		if (view.nobody)
 		{
 			forget(stream, &view, record);
 			return 0;
 		}
-		if (invalidated && view.pids[0] == 0 && view.state != SLUICE_STREAM_STOPPED)
-			sluice_stream_set_state(stream, SLUICE_STREAM_STOPPED,
-									ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-									"the slot has been invalidated: WAL that it needs is gone; "
-									"drop the shard and create it again");
+		sluice_reset_ask(stream, SLUICE_RESET_AUTO,
+						 psprintf("replication slot \"%s\" does not exist any more",
+								  NameStr(view.slot)));
 		view_entry(stream, &view);
 	}
 

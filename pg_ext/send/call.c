@@ -101,11 +101,41 @@ sluice_call_option(const Jsonb *options, const char *name, uint64 *value)
 	return false;
 }
 
+void
+sluice_call_other_lineage(const char *replica, const char *shard, const char *detail)
+{
+	ereport(ERROR,
+			(errcode(SLUICE_ERRCODE_WRONG_REPLICA_VERSION),
+			 errmsg("replica \"%s\" is of another lineage than shard \"%s\"", replica, shard),
+			 detail ? errdetail_internal("%s", detail) : errdetail("The shard was reset."),
+			 errhint("It has to be copied afresh; sluice-agent does so by itself.")));
+}
+
+void
+sluice_call_paused(const char *shard)
+{
+	ereport(ERROR,
+			(errcode(SLUICE_ERRCODE_SHARD_STOPPED),
+			 errmsg("shard \"%s\" is paused", shard),
+			 errhint("CALL sluice.resume('%s') lets it go on.", shard)));
+}
+
+/*
+ * The slot was lost while no launcher looked: with an entry for it the
+ * launcher finds that out, and the shard is reset if it may be.
+ */
+static void
+announce(const char *shard, const SluiceState *state)
+{
+	if (sluice_stream_claim(MyDatabaseId, shard, state->n, state->slot, false) != NULL)
+		sluice_shmem_wake_launcher();
+}
+
 SluiceStream *
 sluice_call_find(const char *shard, SluiceState **state, uint64 *generation)
 {
 	MemoryContext caller = CurrentMemoryContext;
-	SluiceStream *stream = sluice_stream_find(MyDatabaseId, shard);
+	SluiceStream *stream;
 
 	sluice_copyboth_begin_transaction(true);
 	MemoryContextSwitchTo(caller);
@@ -123,12 +153,18 @@ sluice_call_find(const char *shard, SluiceState **state, uint64 *generation)
 		ereport(ERROR,
 				(errcode(SLUICE_ERRCODE_SHARD_STOPPED),
 				 errmsg("shard \"%s\" is still being created", shard)));
+	if ((*state)->paused)
+		sluice_call_paused(shard);
+	stream = sluice_stream_find_slot((*state)->slot);
 	if (stream == NULL)
+	{
+		announce(shard, *state);
 		ereport(ERROR,
 				(errcode(SLUICE_ERRCODE_SHARD_STOPPED),
 				 errmsg("replication slot \"%s\" of shard \"%s\" is not being decoded",
 						(*state)->slot, shard),
-				 errhint("If the slot is gone, drop the shard and create it afresh; see the server's log.")));
+				 errhint("If the slot is gone the shard will be reset, or says in sluice.shard_status what to do.")));
+	}
 	*generation = stream->generation;
 	return stream;
 }

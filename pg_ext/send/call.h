@@ -7,11 +7,18 @@
 
 #include "utils/jsonb.h"
 
+#include "compat.h"
 #include "shmem.h"
 #include "state.h"
 
 /* ERROR (insufficient_privilege) unless the session's user is in sluice_replica. */
 extern void sluice_call_check_rights(const char *procedure);
+
+/* ERROR SL001; detail may be NULL. */
+extern void sluice_call_other_lineage(const char *replica, const char *shard,
+									  const char *detail) SLUICE_NORETURN;
+/* ERROR SL006 */
+extern void sluice_call_paused(const char *shard) SLUICE_NORETURN;
 
 /* A name of 1 to SLUICE_REPLICA_NAME_MAX bytes, in the current context. */
 extern char *sluice_call_replica(const text *name);

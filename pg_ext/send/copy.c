@@ -71,6 +71,7 @@ begin(SluiceCopier *copier)
 
 	task->stream = sluice_call_find(task->shard, &copier->state, &task->generation);
 	task->lineage = copier->state->replica_version;
+	task->n = copier->state->n;
 	task->entry = sluice_sender_claim(MyDatabaseId, task->shard, task->replica, "copy");
 	SpinLockAcquire(&task->entry->mutex);
 	task->entry->state = SLUICE_SENDER_COPYING;

@@ -19,6 +19,7 @@
 #include "utils/timestamp.h"
 
 #include "allocator.h"
+#include "call.h"
 #include "clock.h"
 #include "copyboth.h"
 #include "error.h"
@@ -75,6 +76,10 @@ sluice_sender_check(const SluiceSenderTask *task)
 		ereport(ERROR,
 				(errcode(SLUICE_ERRCODE_UNKNOWN_SHARD),
 				 errmsg("shard \"%s\" is being dropped or has got another slot", task->shard)));
+	if (stream->n != task->n)
+		sluice_call_other_lineage(task->replica, task->shard, NULL);
+	if (stream->state == SLUICE_STREAM_PAUSED)
+		sluice_call_paused(task->shard);
 }
 
 void
@@ -304,7 +309,7 @@ init(Sender *sender, const SluiceSenderTask *task)
 {
 	memset(sender, 0, sizeof(*sender));
 	sender->task = task;
-	sluice_source_init(&sender->source, task->stream, task->shard);
+	sluice_source_init(&sender->source, task);
 	sluice_subscriber_init(&sender->subscriber, task->after);
 	initStringInfo(&sender->message);
 	sluice_buffer_init(&sender->out, &sluice_palloc_allocator);

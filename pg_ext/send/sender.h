@@ -12,6 +12,7 @@ typedef struct SluiceSenderTask
 {
 	SluiceStream *stream;
 	uint64		generation;		/* of the stream's entry */
+	uint32		n;				/* of its slot */
 	SluiceSender *entry;
 	const char *shard;
 	const char *replica;
@@ -22,7 +23,7 @@ typedef struct SluiceSenderTask
 /* Returns when the client has ended the conversation, or the server stops. */
 extern void sluice_sender_run(const SluiceSenderTask *task);
 
-/* ERROR SL005 or SL007 if this sender has to end; called in each loop. */
+/* ERROR SL001, SL005, SL006 or SL007 if this sender has to end; called in each loop. */
 extern void sluice_sender_check(const SluiceSenderTask *task);
 
 /* ERROR SL006 if the shard has stopped; for who has nothing left but to wait. */

@@ -9,6 +9,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
+#include "call.h"
 #include "copyboth.h"
 #include "source.h"
 
@@ -16,11 +17,12 @@
 #define BATCH_SIZE (512 * 1024)
 
 void
-sluice_source_init(SluiceSource *source, SluiceStream *stream, const char *shard)
+sluice_source_init(SluiceSource *source, const SluiceSenderTask *task)
 {
 	memset(source, 0, sizeof(*source));
-	source->stream = stream;
-	source->shard = shard;
+	source->stream = task->stream;
+	source->shard = task->shard;
+	source->task = task;
 	source->batch = AllocSetContextCreate(CurrentMemoryContext, "sluice slices",
 										  ALLOCSET_DEFAULT_SIZES);
 	source->piece = palloc(PIECE_SIZE);
@@ -56,6 +58,7 @@ read_ring(SluiceSource *source, SluiceSubscriber *subscriber)
 static bool
 next_batch(SluiceSource *source, SluiceSubscriber *subscriber)
 {
+	SluiceState *state;
 	MemoryContext caller;
 
 	MemoryContextReset(source->batch);
@@ -69,6 +72,10 @@ next_batch(SluiceSource *source, SluiceSubscriber *subscriber)
 	source->placed = true;
 	source->nslices = sluice_changelog_read(source->shard, &source->place, BATCH_SIZE,
 											&source->slices);
+	/* read after the slices: if it is the old one now, so they are */
+	state = sluice_state_read(source->shard, NoLock, false);
+	if (sluice_watermark_compare(state->replica_version, source->task->lineage) != 0)
+		sluice_call_other_lineage(source->task->replica, source->shard, NULL);
 	MemoryContextSwitchTo(caller);
 	sluice_copyboth_commit_transaction();
 	return source->nslices > 0;

@@ -13,12 +13,14 @@
 
 #include "changelog.h"
 #include "ring.h"
+#include "sender.h"
 #include "subscriber.h"
 
 typedef struct SluiceSource
 {
 	SluiceStream *stream;
 	const char *shard;
+	const SluiceSenderTask *task;
 	bool		on_ring;
 	SluiceRingReader reader;
 
@@ -32,11 +34,12 @@ typedef struct SluiceSource
 } SluiceSource;
 
 /* Lives in the current memory context. */
-extern void sluice_source_init(SluiceSource *source, SluiceStream *stream, const char *shard);
+extern void sluice_source_init(SluiceSource *source, const SluiceSenderTask *task);
 
 /*
  * Takes some 64 kB at most into the subscriber.  False: there is nothing now.
- * ERROR SL002 if the log no longer has what comes next.
+ * ERROR SL002 if the log no longer has what comes next, SL001 if it is of
+ * another lineage by now.
  */
 extern bool sluice_source_read(SluiceSource *source, SluiceSubscriber *subscriber);
 

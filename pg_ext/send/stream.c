@@ -136,12 +136,8 @@ check_position(const Request *request, const SluiceState *state, List *history)
 	if (sluice_watermark_compare(request->lineage, state->replica_version) != 0)
 	{
 		sluice_watermark_format(state->replica_version, ours);
-		ereport(ERROR,
-				(errcode(SLUICE_ERRCODE_WRONG_REPLICA_VERSION),
-				 errmsg("replica \"%s\" is of another lineage than shard \"%s\"",
-						request->replica, request->shard),
-				 errdetail("The shard's replica version is %s.", ours),
-				 errhint("It has to be copied afresh; sluice-agent does so by itself.")));
+		sluice_call_other_lineage(request->replica, request->shard,
+								  psprintf("The shard's replica version is %s.", ours));
 	}
 	if (request->has_system && request->system != GetSystemIdentifier())
 		diverged(request, "It followed another database system.");
@@ -277,6 +273,7 @@ sluice_stream(PG_FUNCTION_ARGS)
 	task.replica = request.replica;
 	task.after = request.watermark;
 	task.lineage = state->replica_version;
+	task.n = state->n;
 	task.entry = sluice_sender_claim(MyDatabaseId, request.shard, request.replica, request.mode);
 	if (wait_for_decoder(&task))
 	{

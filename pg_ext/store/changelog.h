@@ -100,6 +100,13 @@ extern void sluice_changelog_place(const char *shard, SluiceWatermark after, Slu
 extern int	sluice_changelog_read(const char *shard, SluiceLogPlace *place, Size max_bytes,
 								  SluiceSlice **out);
 
+/*
+ * A new lineage begins: slices, versions of the schema, known replicas and
+ * cookies go; the state row stays.  The caller holds its lock, SHARE ROW
+ * EXCLUSIVE.  Waits for who reads the log.
+ */
+extern void sluice_changelog_clear(const char *shard);
+
 /* The replicas table: one row a known replica.  Committed without waiting for the disk. */
 extern void sluice_replicas_save(const char *shard, const char *name, SluiceWatermark durable,
 								 SluiceWatermark lineage);
@@ -113,6 +120,8 @@ typedef struct SluiceReplica
 } SluiceReplica;
 
 extern List *sluice_replicas_list(const char *shard);
+/* Keeps writers of the table out until the transaction ends. */
+extern void sluice_replicas_lock(const char *shard);
 /* False: no such row. */
 extern bool sluice_replicas_forget(const char *shard, const char *name);
 /* The least durable position of known replicas; false: none is known. */

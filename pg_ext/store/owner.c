@@ -12,12 +12,16 @@
 
 #include "error.h"
 #include "owner.h"
+#include "reset.h"
 #include "worker.h"
 
-static void
-stop(SluiceStream *stream, const char *message)
+/* The next decoder does it. */
+static void SLUICE_NORETURN
+want_reset(SluiceStream *stream, const char *reason)
 {
-	sluice_worker_stop(stream, SLUICE_ERRCODE_SHARD_STOPPED, message);
+	sluice_reset_ask(stream, SLUICE_RESET_AUTO, reason ? reason : "it was marked so");
+	sluice_reset_end_decoder(stream);
+	proc_exit(0);
 }
 
 SluiceState *
@@ -38,8 +42,7 @@ sluice_owner_check(SluiceStream *stream)
 				 errmsg("slot \"%s\" does not own the change log of shard \"%s\": slot \"%s\" does",
 						NameStr(stream->slot), stream->shard, state->slot)));
 	if (state->reset_required)
-		stop(stream, psprintf("the shard has to be reset: %s",
-							  state->reset_reason ? state->reset_reason : "it was marked so"));
+		want_reset(stream, state->reset_reason);
 	if (state->paused)
 	{
 		sluice_stream_set_state(stream, SLUICE_STREAM_PAUSED, 0, "");

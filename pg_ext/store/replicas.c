@@ -47,6 +47,12 @@ open_to_write(const char *shard)
 	return heap;
 }
 
+void
+sluice_replicas_lock(const char *shard)
+{
+	sluice_heap_close(open_to_write(shard));
+}
+
 static SluiceWatermark
 watermark_datum(Datum value)
 {

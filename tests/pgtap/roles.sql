@@ -60,7 +60,7 @@ SELECT columns_are('sluice', 'shard_status', ARRAY['shard', 'slot', 'state', 'st
 	'message', 'sqlstate', 'decoder_pid', 'storer_pid', 'replicas', 'first', 'head', 'stored', 'low',
 	'flushed_lsn', 'decoded_lsn', 'confirmed_lsn', 'restart_lsn', 'decode_lag_bytes', 'decode_lag',
 	'store_lag_bytes', 'store_lag', 'retained_bytes', 'last_commit_time', 'transactions', 'changes',
-	'bytes', 'stored_transactions', 'stored_bytes']);
+	'bytes', 'stored_transactions', 'stored_bytes', 'resets', 'reset_at', 'reset_reason']);
 SELECT columns_are('sluice', 'replica_status', ARRAY['shard', 'replica', 'pid', 'state', 'mode', 'sent',
 	'applied', 'durable', 'sent_lag_bytes', 'applied_lag_bytes', 'durable_lag_bytes', 'applied_lag',
 	'bytes_sent', 'waits_for', 'connected_at', 'reply_time', 'seen_at']);

@@ -104,6 +104,7 @@ works('and nothing is left of that');
 
 # ---- the slot goes by hand ----
 
+$node->safe_psql('postgres', q{SELECT sluice.set_option('s', 'auto_reset', 'off')});
 # the launcher must not be faster than we are
 my $launcher = worker('launcher');
 kill 'STOP', $launcher;
@@ -111,8 +112,8 @@ $node->safe_psql('postgres', q{SELECT pg_terminate_backend(pid, 10000) FROM pg_s
 	WHERE backend_type = 'sluice decoder'});
 $node->safe_psql('postgres', q{SELECT pg_drop_replication_slot('sluice_s_1')});
 kill 'CONT', $launcher;
-wait_for_sql($node, 'postgres', q{SELECT state = 'slot missing' FROM sluice.shards});
-is($node->safe_psql('postgres', 'SELECT state FROM sluice.shard_status'), 'slot missing', 'a missing slot is told of');
+wait_for_sql($node, 'postgres', q{SELECT state = 'stopped' FROM sluice.shards});
+like($node->safe_psql('postgres', 'SELECT message FROM sluice.shard_status'), qr/slot "sluice_s_1" does not exist any more/, 'a missing slot is told of');
 wait_for_sql($node, 'postgres', q{SELECT count(*) = 0 FROM pg_stat_activity
 	WHERE backend_type ~ '^sluice (decoder|storer)'});
 $node->safe_psql('postgres', "CALL sluice.drop_shard('s')");

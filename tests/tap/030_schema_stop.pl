@@ -27,6 +27,7 @@ INSERT INTO t VALUES (1, 'x', 'a', ROW(1, 'a'), 1);
 INSERT INTO tp VALUES (1, 1, 'x');
 END
 	$node->safe_psql('postgres', "CALL sluice.create_shard('d')");
+	$node->safe_psql('postgres', "SELECT sluice.set_option('d', 'auto_reset', 'off')");
 	$node->safe_psql('postgres', "INSERT INTO t VALUES (2, 'y', 'b', NULL, 2)");
 	return;
 }
@@ -53,7 +54,7 @@ sub stops
 	my ($pattern, @statements) = @_;
 	my $is = run_and_wait('stopped', @statements);
 
-	like($is, qr/^stopped\|.*$pattern.*CALL sluice\.drop_shard\('d'\).*\|SL006$/, "stops: $statements[-1]");
+	like($is, qr/^stopped\|.*$pattern.*CALL sluice\.reset\('d'\).*\|SL006$/, "stops: $statements[-1]");
 	# what came before is stored; nothing of what the change came with
 	wait_for_sql($node, 'postgres', q{SELECT count(*) = 1 FROM sluice.change_log('d') WHERE change->>'tag' = 'commit'});
 	is($node->safe_psql('postgres', q{SELECT string_agg(change->'new'->>'id', ',') FROM sluice.change_log('d') WHERE change->>'tag' = 'insert'}),
