@@ -179,7 +179,7 @@ $node->safe_psql('postgres', 'UPDATE toastkey SET id = 0 WHERE id = 15; INSERT I
 ok($node->wait_for_log(qr/table public\.toastkey is not followed any more: UPDATE made a row match the row filter, and its unchanged value of column big is not in the WAL/),
 	'an unchanged TOAST value that an insert would need');
 ok($node->wait_for_log(qr/table public\.fails is not followed any more: its row filter fails for a row \(division by zero\)/), 'a filter that fails');
-ok(wait_for(sub { replica_query($agent->replica, 'SELECT count(*) FROM two WHERE id = 1000') eq '1' }, 'the other tables go on'));
+ok(wait_for(sub { replica_query($agent->replica, 'SELECT count(*) FROM two WHERE id = 1000') eq '1' }, 'the other tables go on'), 'the other tables go on');
 
 # a changed filter
 $node->safe_psql('postgres', q{SELECT sluice.set_option(name, 'auto_reset', 'off') FROM sluice.shards});
