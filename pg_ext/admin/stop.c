@@ -47,7 +47,11 @@ mark(const char *shard, bool dropping)
 			continue;
 		stream->dropping = dropping;
 		if (!dropping)
+		{
+			/* a slot that is not there by now will not be: the launcher forgets the entry */
+			stream->nobody = stream->nobody || stream->create;
 			stream->create = false;
+		}
 		count++;
 	}
 	LWLockRelease(sluice_shmem->lock);

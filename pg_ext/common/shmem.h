@@ -60,7 +60,7 @@ typedef struct SluiceStream
 	Latch	   *storer_latch;
 	uint64		generation;		/* raised when the entry is given to another slot */
 	bool		dropping;		/* create or drop ends its workers: none is started */
-	bool		nobody;			/* decoder: neither slot nor shard are there any more */
+	bool		nobody;			/* decoder, create: without its slot the entry is nobody's */
 	NameData	next_slot;		/* decoder: what a reset makes, until it is slot; "" none.
 								 * No storer runs meanwhile. */
 	uint32		next_n;

@@ -283,8 +283,9 @@ lost_slot(SluiceStream *stream, const EntryView *view)
 {
 	EntryView	after;
 
-	if (view->create || view->dropping || view->pids[SLUICE_WORKER_DECODER] != 0 ||
-		(view->resetting && !view->nobody) || slot_exists(NameStr(view->slot)))
+	if (view->create || view->dropping ||
+		((view->resetting || view->pids[SLUICE_WORKER_DECODER] != 0) && !view->nobody) ||
+		slot_exists(NameStr(view->slot)))
 		return false;
 	if (!view->nobody &&
 		(view->state == SLUICE_STREAM_STOPPED || view->state == SLUICE_STREAM_PAUSED))
