@@ -30,6 +30,8 @@ sub start
 	push @command, '--name', $options{name} if defined $options{name};
 	push @command, @{ $options{args} // [] };
 	$self->{command} = \@command;
+	# what an earlier run of the test left is not this agent's
+	unlink $self->{logfile};
 	$self->spawn;
 	return $self;
 }
