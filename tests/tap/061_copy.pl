@@ -68,7 +68,7 @@ $lock->query_safe('BEGIN; LOCK TABLE waits IN ACCESS EXCLUSIVE MODE');
 my $agent = start_agent(node => $node, shard => 'demo', name => 'first', args => [ '--progress', '--log-level', 'debug' ]);
 wait_for_sql($node, 'postgres', q{SELECT count(*) = 1 FROM sluice.replica_status WHERE waits_for LIKE 'a lock on the table%'});
 ok(!-e $agent->replica, 'nothing is served yet');
-like($agent->log, qr/copied "before", 30000 rows/, 'the tables before the locked one are copied');
+ok($agent->wait_log(qr/copied "before", 30000 rows/), 'the tables before the locked one are copied');
 unlike($agent->log, qr/copied "behind"/, '... those behind it are not');
 
 $middle->query_safe('COMMIT');
