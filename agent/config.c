@@ -357,8 +357,9 @@ resolve_replica(SluiceConfig *config)
 		slash[slash == directory] = '\0';
 	if (realpath(directory, real) == NULL)
 	{
-		sluice_log(SLUICE_ERROR, "the directory of replica \"%s\" cannot be used: %s",
-				   config->replica, strerror(errno));
+		sluice_log(SLUICE_ERROR, "the directory of replica \"%s\" cannot be used: %s; "
+				   "hint: Make it, and let the agent write there: SQLite's other files lie "
+				   "beside the replica.", config->replica, strerror(errno));
 		return SLUICE_UNUSABLE;
 	}
 	slash = strrchr(config->replica, '/');

@@ -14,6 +14,9 @@
 
 #define AGAIN 60000000			/* us until an equal message is logged again */
 
+#define PASSWORD_HINT "The password can stand in ~/.pgpass (mode 600), in a file that the " \
+	"connection string names with passfile=…, or in PGPASSWORD."
+
 typedef struct Rule
 {
 	const char *sqlstate;		/* or a class, "28" */
@@ -35,8 +38,10 @@ static const Rule rules[] = {
 	{"42883", SLUICE_RETRY, SLUICE_REFUSED, "CREATE EXTENSION sluice in this database."},
 	{"3F000", SLUICE_RETRY, SLUICE_REFUSED, "CREATE EXTENSION sluice in this database."},
 	{"3D000", SLUICE_RETRY, SLUICE_REFUSED, NULL},
-	{"42501", SLUICE_RETRY, SLUICE_REFUSED, NULL},
+	{"42501", SLUICE_RETRY, SLUICE_REFUSED, "The role has to be a member of sluice_replica: "
+	"GRANT sluice_replica TO …"},
 	{"22", SLUICE_REFUSED, SLUICE_REFUSED, NULL},
+	{"28P01", SLUICE_RETRY, SLUICE_REFUSED, PASSWORD_HINT},
 	{"28", SLUICE_RETRY, SLUICE_REFUSED, NULL},
 	{"2D000", SLUICE_REFUSED, SLUICE_REFUSED, "Connect to the server itself, not through a "
 	"transaction pooler."},
@@ -95,7 +100,7 @@ sluice_conn_error_lost(SluiceConn *conn, const char *text)
 	say(SLUICE_RETRY, message);
 }
 
-/* ": 28P01: " in a verbose message; a copy into sqlstate. */
+/* ": 28P01: " in a verbose message, and not ": FATAL: "; a copy into sqlstate. */
 static bool
 find_sqlstate(const char *text, char *sqlstate)
 {
@@ -103,7 +108,8 @@ find_sqlstate(const char *text, char *sqlstate)
 	{
 		const char *code = at + 1 + strspn(at + 1, " ");
 
-		if (strspn(code, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") == 5 && code[5] == ':')
+		if (strspn(code, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") == 5 && code[5] == ':' &&
+			strcspn(code, "0123456789") < 5)
 		{
 			memcpy(sqlstate, code, 5);
 			sqlstate[5] = '\0';
@@ -118,7 +124,8 @@ sluice_conn_error_connecting(SluiceConn *conn)
 {
 	SluiceOutcome outcome = SLUICE_RETRY;
 	char		line[1024];
-	char		message[1100];
+	char		message[1400];
+	const char *hint = NULL;
 	const Rule *rule;
 
 	snprintf(line, sizeof(line), "%s", PQerrorMessage(conn->pg));
@@ -129,12 +136,24 @@ sluice_conn_error_connecting(SluiceConn *conn)
 	{
 		rule = find_rule(conn->sqlstate);
 		if (rule != NULL)
+		{
 			outcome = conn->agent->worked ? rule->outcome : rule->before;
+			if (strncmp(rule->sqlstate, "28", 2) == 0)
+				hint = rule->hint;
+		}
+	}
+	/* libpq's own refusal has no code */
+	else if (PQconnectionNeedsPassword(conn->pg))
+	{
+		outcome = conn->agent->worked ? SLUICE_RETRY : SLUICE_REFUSED;
+		hint = PASSWORD_HINT;
 	}
 	/* a connection string that cannot be read never gets better */
 	else if (PQsocket(conn->pg) < 0 && PQhost(conn->pg) == NULL)
 		outcome = SLUICE_USAGE;
-	snprintf(message, sizeof(message), "cannot connect: %s", line);
+	snprintf(message, sizeof(message), "cannot connect: %s%s%s%s", line,
+			 hint != NULL ? "; hint: " : "", hint != NULL ? hint : "",
+			 outcome == SLUICE_RETRY ? "; trying again" : "");
 	say(outcome, message);
 	return outcome;
 }

@@ -80,7 +80,12 @@ static const char position_sql[] =
 static SluiceOutcome
 failed(SluiceVerifyServer *server, const char *what, PGresult *result)
 {
-	sluice_log(SLUICE_ERROR, "cannot %s: %s", what, PQerrorMessage(server->conn.pg));
+	const char *code = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+
+	sluice_log(SLUICE_ERROR, "cannot %s: %s%s", what, PQerrorMessage(server->conn.pg),
+			   code != NULL && strcmp(code, "42501") == 0 ?
+			   "; hint: verify reads as an ordinary client: its role has to be a member of "
+			   "sluice_monitor and to have SELECT on the published tables." : "");
 	PQclear(result);
 	return PQstatus(server->conn.pg) == CONNECTION_OK ? SLUICE_REFUSED : SLUICE_RETRY;
 }
