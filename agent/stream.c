@@ -36,6 +36,7 @@ typedef struct Stream
 	bool		greeted;
 	bool		initial;		/* no connection of this process has worked yet */
 	SluiceBackoff backoff;
+	bool		halted;			/* the last connection ended by SL006: told once, tried slowly */
 	int64_t		last_ack;		/* clock */
 	SluiceWatermark applied;	/* as acknowledged on this connection */
 	SluiceWatermark durable;
@@ -175,6 +176,13 @@ call(Stream *stream)
 	return outcome;
 }
 
+static void
+say_following(const Stream *stream, SluiceLogLevel level)
+{
+	sluice_log(level, "following shard \"%s\" (server %s)", stream->agent->config.shard,
+			   stream->greeting.server_version);
+}
+
 static SluiceOutcome
 greet(Stream *stream, const char *data, size_t size)
 {
@@ -184,10 +192,10 @@ greet(Stream *stream, const char *data, size_t size)
 		return outcome;
 	stream->greeted = true;
 	stream->initial = false;
-	stream->backoff.delay = 0;
+	if (!stream->halted)
+		stream->backoff.delay = 0;
 	stream->applied = stream->durable = (SluiceWatermark) {0, 0};
-	sluice_log(SLUICE_INFO, "following shard \"%s\" (server %s)", stream->agent->config.shard,
-			   stream->greeting.server_version);
+	say_following(stream, stream->halted ? SLUICE_DEBUG : SLUICE_INFO);
 	return acknowledge(stream, false);
 }
 
@@ -223,7 +231,13 @@ take_message(Stream *stream, const char *data, size_t size)
 	if (size > 0 && data[0] == 'K')
 		return keepalive(stream, data + 1, size - 1);
 	if (size > 0 && data[0] == 'W' && stream->greeted)
+	{
+		/* it has been set right */
+		if (stream->halted)
+			say_following(stream, SLUICE_INFO);
+		stream->halted = false;
 		return sluice_apply_bytes(stream->apply, data + 1, size - 1);
+	}
 	if (size == 1 && data[0] == 'X')
 	{
 		sluice_apply_reset(stream->apply);
@@ -397,6 +411,7 @@ sluice_stream_run(SluiceAgent *agent, SluiceReplica *replica, SluiceGoal goal)
 	do
 	{
 		outcome = end_connection(&stream, connect_once(&stream));
+		stream.halted = strcmp(stream.conn.sqlstate, "SL006") == 0;
 		if (outcome == SLUICE_RETRY)
 			outcome = sluice_conn_backoff(agent, &stream.backoff) == SLUICE_OK ? SLUICE_RETRY :
 				SLUICE_STOPPED;
