@@ -24,6 +24,7 @@ sluice_agent_exit(SluiceOutcome outcome)
 			return SLUICE_EXIT_REFUSED;
 		case SLUICE_COPY_AFRESH:
 			return SLUICE_EXIT_COPY_NEEDED;
+		case SLUICE_MOVED:
 		case SLUICE_DAMAGED:
 		case SLUICE_UNUSABLE:
 			return SLUICE_EXIT_UNUSABLE;

@@ -21,6 +21,7 @@ typedef enum SluiceOutcome
 	SLUICE_STOPPED,				/* asked to end */
 	SLUICE_RETRY,				/* no connection, or not now: try again after a while */
 	SLUICE_COPY_AFRESH,			/* the file cannot go on from where it stands */
+	SLUICE_MOVED,				/* the path names another file now, or none: open it anew */
 	SLUICE_DAMAGED,				/* the file is corrupt: set aside, copy afresh */
 	SLUICE_DIFFERENT,			/* verify found differences */
 	SLUICE_USAGE,

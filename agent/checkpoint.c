@@ -120,6 +120,15 @@ sluice_checkpoint_durable(SluiceCheckpoint *cp)
 	return durable;
 }
 
+bool
+sluice_checkpoint_moved(sqlite3 *db)
+{
+	int			moved = 0;
+
+	return sqlite3_file_control(db, NULL, SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK &&
+		moved != 0;
+}
+
 static void
 sync_directory(const char *path)
 {
@@ -171,6 +180,8 @@ sync_commits(SluiceCheckpoint *cp)
 		sluice_log(SLUICE_WARNING, "cannot sync \"%s-wal\": %s", cp->path, strerror(errno));
 		return;
 	}
+	if (sluice_checkpoint_moved(cp->db))
+		return;					/* the writer finds it, too */
 	pthread_mutex_lock(&cp->lock);
 	cp->durable = position;
 	pthread_mutex_unlock(&cp->lock);

@@ -27,4 +27,10 @@ extern void sluice_checkpoint_noted(SluiceCheckpoint *checkpoint, const SluicePo
 
 extern SluicePosition sluice_checkpoint_durable(SluiceCheckpoint *checkpoint);
 
+/*
+ * The path does not name the open file any more: what is committed into it is
+ * seen by nobody, and nothing of it is durable.
+ */
+extern bool sluice_checkpoint_moved(sqlite3 *db);
+
 #endif

@@ -8,6 +8,7 @@
  *   caught up ──► swapped in ──► followed ──► (lineage gone, too old,
  *   diverged) ──► copy beside it …, the old file served until the swap
  *   damaged ──► set aside ──► as no file
+ *   removed or replaced under the agent ──► as it is found
  *
  * Runs in: the main thread, with the file's lock.  Locks: none.
  */
@@ -108,7 +109,8 @@ copy_afresh(SluiceAgent *agent)
 	SluiceOutcome outcome;
 
 	sluice_notify("STATUS=copying");
-	while ((outcome = copy_once(agent, path)) == SLUICE_COPY_AFRESH || outcome == SLUICE_DAMAGED)
+	while ((outcome = copy_once(agent, path)) == SLUICE_COPY_AFRESH ||
+		   outcome == SLUICE_DAMAGED || outcome == SLUICE_MOVED)
 	{
 		/* what was copied is of no use any more */
 		outcome = sluice_replica_remove(path);
@@ -164,6 +166,8 @@ sluice_run(SluiceAgent *agent, bool follow)
 	for (;;)
 	{
 		outcome = follow_file(agent, follow);
+		if (outcome == SLUICE_MOVED)
+			continue;
 		if (outcome != SLUICE_COPY_AFRESH && outcome != SLUICE_DAMAGED)
 			return outcome;
 		if (agent->config.no_copy)

@@ -24,6 +24,7 @@
 #define SHOW_EVERY 10000000		/* us between lines of progress */
 #define ASK_EVERY 500000		/* us between questions for the position, with a goal */
 #define MAX_WAIT 1000			/* ms: durable positions come without a message */
+#define LOOK_EVERY 1000000		/* us between looks whether the file is still there */
 
 typedef struct Stream
 {
@@ -43,6 +44,7 @@ typedef struct Stream
 	bool		reply_wanted;
 	uint64_t	target;			/* flush position when the first connection was greeted */
 	int64_t		last_asked;
+	int64_t		last_look;
 	int64_t		last_show;
 	SluiceApplyCounts shown;
 	SluiceOutcome send_outcome;	/* of an acknowledgement out of idle() */
@@ -273,6 +275,23 @@ ask_position(Stream *stream)
 	return acknowledge(stream, true);
 }
 
+/* Somebody may remove the file or put another in its place. */
+static SluiceOutcome
+look_after_file(Stream *stream)
+{
+	SluiceReplica *replica = stream->replica;
+	int64_t		now = sluice_agent_clock();
+
+	if (now - stream->last_look < LOOK_EVERY)
+		return SLUICE_OK;
+	stream->last_look = now;
+	if (!sluice_checkpoint_moved(replica->db))
+		return SLUICE_OK;
+	sluice_log(SLUICE_WARNING, "replica \"%s\" was removed or replaced while it was followed; "
+			   "hint: Stop the agent before touching its file.", replica->path);
+	return SLUICE_MOVED;
+}
+
 /* Nothing more has arrived: commit, tell, wait. */
 static SluiceOutcome
 rest(Stream *stream)
@@ -335,6 +354,9 @@ converse(Stream *stream)
 
 		if (stream->agent->stop)
 			return SLUICE_STOPPED;
+		outcome = look_after_file(stream);
+		if (outcome != SLUICE_OK)
+			break;
 		switch (sluice_conn_receive(&stream->conn, &data, &size, &outcome))
 		{
 			case SLUICE_RECEIVED_MESSAGE:
@@ -387,7 +409,8 @@ end_connection(Stream *stream, SluiceOutcome outcome)
 	sluice_apply_reset(stream->apply);
 	if (outcome == SLUICE_OK || outcome == SLUICE_STOPPED || outcome == SLUICE_RETRY)
 		flushed = sluice_apply_flush(stream->apply);
-	if (stream->conn.pg != NULL && stream->greeted && outcome != SLUICE_RETRY)
+	if (stream->conn.pg != NULL && stream->greeted && outcome != SLUICE_RETRY &&
+		outcome != SLUICE_MOVED)
 	{
 		/* the server learns at once what need not be sent again */
 		if (flushed == SLUICE_OK && acknowledge(stream, false) == SLUICE_OK)
