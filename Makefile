@@ -139,6 +139,8 @@ unit: units
 	tests/lib/unit $(units)
 
 sanitize = -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+.PHONY: asan asan-unit
+asan: asan-unit
 asan-unit:
 	$(MAKE) --no-print-directory unit B=build/asan AGENT_OPT='$(sanitize)'
 

@@ -6,7 +6,7 @@ use warnings;
 use IPC::Run;
 use SluiceTest;
 use Test::More;
-use Time::HiRes qw(time sleep);
+use Time::HiRes qw(time);
 
 my $node = sluice_node('copykill');
 
@@ -43,7 +43,7 @@ srand(7);
 for my $round (1 .. 25)
 {
 	my $moment = time + 0.02 + rand(0.5);
-	sleep 0.005 while time < $moment && !-e $file;
+	wait_for(sub { time >= $moment || -e $file }, 'the moment of the kill');
 	last if -e $file;
 	$writes->query_safe("UPDATE large SET v = 'round $round' WHERE id % 5000 = $round; DELETE FROM pairs WHERE b = $round;"
 		. "UPDATE small$round SET v = '$round'; INSERT INTO small2 VALUES (1000 + $round, 'new')");
