@@ -442,7 +442,9 @@ hash_bytes(uint64_t hash, const void *data, size_t size)
 uint64_t
 sluice_verify_hash(uint64_t hash, const SluiceValue *value)
 {
-	hash = hash_bytes(hash, &(unsigned char) {(unsigned char) value->class}, 1);
+	unsigned char class = (unsigned char) value->class;
+
+	hash = hash_bytes(hash, &class, 1);
 	switch (value->class)
 	{
 		case SLUICE_INTEGER:
