@@ -53,7 +53,7 @@ static const Option options[] = {
 	{"progress", FLAG, offsetof(SluiceConfig, progress), NULL, "show how far it has come"},
 	{"json", FLAG, offsetof(SluiceConfig, json), NULL, "status as JSON"},
 	{"cookies", FLAG, offsetof(SluiceConfig, cookies), NULL,
-	"status: the JSON that sluice.reinitialize_change_log() asks for"},
+	"status: as JSON, what the change log would need to know of the file"},
 	{"log-level", TEXT, offsetof(SluiceConfig, log_level), "LEVEL",
 	"error, warning, info (default) or debug"},
 	{"config", TEXT, offsetof(SluiceConfig, config), "FILE",

@@ -129,8 +129,10 @@ create_table(Change *change, const SluiceFrame *frame)
 		outcome = sluice_replica_set_copied(change->replica, table);
 	if (outcome == SLUICE_OK)
 		outcome = sluice_schema_create_indexes(change->replica, table, SLUICE_INDEXES_ALL);
+	if (outcome != SLUICE_OK)
+		return outcome;
 	sluice_log(SLUICE_INFO, "table \"%s\" was created", name);
-	return outcome == SLUICE_OK ? announce(change, table) : outcome;
+	return announce(change, table);
 }
 
 static SluiceOutcome

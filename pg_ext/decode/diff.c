@@ -156,31 +156,3 @@ sluice_diff_table(const SluiceTable *from, const SluiceTable *to)
 		said = psprintf("table %s was changed", name_of(from));
 	return said;
 }
-
-char *
-sluice_diff_schema(const SluiceSchema *from, const SluiceSchema *to)
-{
-	uint32		i = 0;
-	uint32		j = 0;
-
-	while (i < from->ntables || j < to->ntables)
-	{
-		const SluiceTable *a = i < from->ntables ? &from->tables[i] : NULL;
-		const SluiceTable *b = j < to->ntables ? &to->tables[j] : NULL;
-		char	   *said;
-
-		if (a != NULL && b != NULL && a->oid != b->oid)
-		{
-			if (a->oid < b->oid)
-				b = NULL;
-			else
-				a = NULL;
-		}
-		said = sluice_diff_table(a, b);
-		if (said != NULL)
-			return said;
-		i += a != NULL;
-		j += b != NULL;
-	}
-	return NULL;
-}

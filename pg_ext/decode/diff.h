@@ -12,7 +12,6 @@
  * defaults.  from or to may be NULL: not published.
  */
 extern char *sluice_diff_table(const SluiceTable *from, const SluiceTable *to);
-extern char *sluice_diff_schema(const SluiceSchema *from, const SluiceSchema *to);
 
 extern bool sluice_diff_same_filter(const SluiceTable *from, const SluiceTable *to);
 
